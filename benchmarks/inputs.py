@@ -33,16 +33,21 @@ class World(NamedTuple):
 class BothWays(NamedTuple):
     """(image, caption) and (caption, image) float32 values of gains, see ``relevance.gains.Values``."""
 
-    i2t: Array
-    t2i: Array
+    by_row: Array
+    by_column: Array
 
-    def rows(self, direction: str, start: int, stop: int) -> Array:
-        """(query, gallery) float32."""
-        return (self.i2t if direction == "i2t" else self.t2i)[start:stop]
+    @property
+    def T(self) -> BothWays:
+        """Rows and columns exchanged."""
+        return BothWays(self.by_column, self.by_row)
 
-    def pairs(self, direction: str, images: Array, captions: Array) -> Array:
+    def rows(self, start: int, stop: int) -> Array:
+        """(row, column) float32."""
+        return self.by_row[start:stop]
+
+    def pairs(self, rows: Array, columns: Array) -> Array:
         """(pair,) float32."""
-        return np.asarray(self.i2t[images, captions] if direction == "i2t" else self.t2i[captions, images])
+        return np.asarray(self.by_row[rows, columns])
 
 
 @dataclass(frozen=True, eq=False)

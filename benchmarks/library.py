@@ -15,6 +15,7 @@ import numpy as np
 from vsebench import evaluate, parse, relevance
 from vsebench.evaluation import intervals
 from vsebench.evaluation.inputs import read
+from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import request
 from vsebench.evaluation.run import run_evaluation
 from vsebench.graded import engine
@@ -25,13 +26,13 @@ from vsebench.rank.count import Targets
 from vsebench.rank.faiss_index import package
 from vsebench.rank.observe import observe
 from vsebench.rank.order import largest
-from vsebench.rank.scorers import Dot, Matrix
+from vsebench.rank.scorers import Dot, Matrix, System
 from vsebench.rank.tops import ranks as ranks_of_lists
 from vsebench.relevance.matrix import of_array
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import prepare
 from vsebench.text.tokenise import tokenise
-from vsebench.types import DIRECTIONS, Observation, Relevance, Tops
+from vsebench.types import DIRECTIONS, Both, Observation, Relevance, Tops
 
 from .inputs import Array, Inputs, unit
 from .run import Outcome, Task, Work, run_command
@@ -50,19 +51,19 @@ FULL = ("binary", *(f"{v}:{m}" for v in GAINS for m in (*(f"CS[captions=all]@{k}
 RESAMPLES = 10_000
 
 
-def values_of(found: dict[Any, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Values of every query of metrics of the captions written for the image, from ``{direction: Observation}``."""
-    return {f"{name} {d}": parse(name).per_query(one.ranks["gt"]) for d, one in found.items() for name in names}
+def values_of(found: Both[Observation], names: Sequence[str]) -> dict[str, Any]:
+    """Values of every query of metrics of the captions written for the image."""
+    sides = zip(DIRECTIONS, found, strict=True)
+    return {f"{name} {d}": parse(name).per_query(one.ranks["gt"]) for d, one in sides for name in names}
 
 
 def ranks(given: Inputs, k: int | None = None) -> Work:
     """Exact ranks of the captions written for the image: all metrics of them, or the first k of every query."""
-    targets = [Targets("gt", relevance.load("gt", given.split, d)) for d in DIRECTIONS]
+    rows, columns = ([Targets("gt", relevance.load("gt", given.split, d))] for d in DIRECTIONS)
 
     def work() -> Outcome:
-        depth = None if k is None else dict.fromkeys(DIRECTIONS, k)
-        found = observe(Dot(*given.world[:2]), targets, depth=depth)
-        tops = {f"top {d}": one.top.items for d, one in found.items() if one.top is not None}
+        found = observe(System(Dot(*given.world[:2])), (rows, columns), depth=(k or 0, k or 0))
+        tops = {f"top {d}": one.top.items for d, one in zip(DIRECTIONS, found, strict=True) if one.top is not None}
         return Outcome(tops if k else values_of(found, METRICS))
 
     return work
@@ -70,13 +71,13 @@ def ranks(given: Inputs, k: int | None = None) -> Work:
 
 def evaluation(given: Inputs, metrics: str = "binary", ci: float = 95.0, reading: bool = False) -> Work:
     """The steps of ``vsebench eval FILE``: reading and matching alone, or what follows."""
-    asked = request({"images": given.file, "split": given.split.name, "metrics": metrics, "ci": ci})
+    asked = request(images=given.file, split=given.split.name, metrics=metrics, ci=ci)
     if reading:
         return lambda: read(asked)
     data = read(asked)
 
     def work() -> Outcome:
-        report, _ = run_evaluation(data, asked)
+        report = run_evaluation(data, make_plan(data, asked))[0]
         report.to_json(per_query=False)
         values = {f"{r.metric} {r.direction}": r.value for r in report.results}
         return Outcome(values, notes=(f"binary metrics: {len(values)} results",) if ci else ())
@@ -99,27 +100,27 @@ def of_gains(given: Inputs, metrics: Sequence[str] = (), view: str = "cider", in
     """Metrics (CS@k without names) of gains in memory, or of judgements as a matrix; from vectors, or from scores."""
     images, captions = given.world[:2]
     gains = {view: given.gains if view == "cider" else of_array(given.split, given.judged)}
-    scorer = Matrix(images @ captions.T) if in_memory else Dot(images, captions)
+    system = System(Matrix(images @ captions.T) if in_memory else Dot(images, captions))
     names = {parse(f"{view}:{m}"): m for m in metrics or [f"CS[captions=all]@{k}" for k in ks(given)]}
 
     def work() -> Outcome:
-        found = engine.run(scorer, given.split, list(names), gains)
-        return Outcome({f"{names[m]} {direction}": out.values for (m, direction), out in found.items()})
+        found = engine.run(system, given.split, list(names), gains)
+        return Outcome({f"{names[m]} {DIRECTIONS[side]}": out.values for (m, side), out in found.items()})
 
     return work
 
 
 def of_lists(given: Inputs) -> Work:
     """Metrics of retrieved lists."""
-    retrieved = {d: Tops.of(items, None, len(given.sides(d)[1])) for d, (items, _) in given.lists.items()}
+    lists = tuple(Tops.of(given.lists[d][0], None, len(given.sides(d)[1])) for d in DIRECTIONS)
     gains = {"matrix": of_array(given.split, given.judged)}
-    relevant = {d: relevance.load("gt", given.split, d) for d in DIRECTIONS}
+    relevant = [relevance.load("gt", given.split, d) for d in DIRECTIONS]
 
     def work() -> Outcome:
-        observed = {d: Observation(d, {"gt": ranks_of_lists(retrieved[d], relevant[d])}) for d in DIRECTIONS}
-        found = from_lists(retrieved, given.split, [parse("matrix:nDCG@10")], gains)
-        graded = {f"nDCG@10 {direction}": out.values for (_, direction), out in found.items()}
-        return Outcome({**values_of(observed, ("R@1", "R@5", "R@10", "Recall@100", "R-P")), **graded})
+        rows, columns = (Observation({"gt": ranks_of_lists(*one)}) for one in zip(lists, relevant, strict=True))
+        found = from_lists({0: lists[0], 1: lists[1]}, given.split, [parse("matrix:nDCG@10")], gains)
+        graded = {f"nDCG@10 {DIRECTIONS[side]}": out.values for (_, side), out in found.items()}
+        return Outcome({**values_of((rows, columns), ("R@1", "R@5", "R@10", "Recall@100", "R-P")), **graded})
 
     return work
 
@@ -151,13 +152,13 @@ def resampled(given: Inputs) -> Work:
 
 
 def all_rows(rows: Any, given: Inputs, direction: str, use: Any = len) -> None:
-    """Call ``use`` on all gains of one direction, in blocks of 10 MB on all threads; no block is kept."""
+    """Call ``use`` on the gains of all queries of a side, in blocks of 10 MB on all threads; no block is kept."""
     n, gallery = (len(side) for side in given.sides(direction))
     height = max(1, min(512, (10 << 20) // (4 * gallery)))
 
     def work(start: int, stop: int, _part: int) -> None:
         for first in range(start, stop, height):
-            use(rows(direction, first, min(first + height, stop)))
+            use(rows(first, min(first + height, stop)))
 
     spread(work, n, default_threads())
 
@@ -165,29 +166,31 @@ def all_rows(rows: Any, given: Inputs, direction: str, use: Any = len) -> None:
 def rows(given: Inputs, view: str, direction: str) -> Work:
     """All rows of gains that are loaded."""
     gains = relevance.load_gains(view, given.captions)
-    gains.rows(direction, 0, 1)
+    gains = gains if direction == "i2t" else gains.T
+    gains.rows(0, 1)
     return lambda: all_rows(gains.rows, given, direction)
 
 
 def from_captions(given: Inputs, direction: str) -> Work:
     """All rows of CIDEr-D from caption strings; the row of the middle query is a value."""
-    relevance.load_gains("cider", Inputs(4).captions).rows("t2i", 0, 1)  # kernels are loaded before memory is measured
+    relevance.load_gains("cider", Inputs(4).captions).T.rows(0, 1)  # kernels are loaded before memory is measured
     split, middle = given.captions, len(given.sides(direction)[0]) // 2
 
     def work() -> Outcome:
         gains = relevance.load_gains("cider", split)
+        gains = gains if direction == "i2t" else gains.T
         all_rows(gains.rows, given, direction)
-        return Outcome({f"CIDEr-D of {middle} {direction}": gains.rows(direction, middle, middle + 1)[0]})
+        return Outcome({f"CIDEr-D of {middle} {direction}": gains.rows(middle, middle + 1)[0]})
 
     return work
 
 
 def ideal(given: Inputs) -> Work:
     """The 100 largest gains of every query, rows of CIDEr-D in memory."""
-    values = relevance.load_gains("cider", given.captions).rows("i2t", 0, given.images)
+    values = relevance.load_gains("cider", given.captions).rows(0, given.images)
     both = {"i2t": values, "t2i": np.ascontiguousarray(values.T)}
-    top, part = partial(largest, k=100), lambda d, start, stop: both[d][start:stop]
-    return lambda: [all_rows(part, given, d, top) for d in DIRECTIONS]
+    top, part = partial(largest, k=100), lambda d: lambda start, stop: both[d][start:stop]
+    return lambda: [all_rows(part(d), given, d, top) for d in DIRECTIONS]
 
 
 # The same report by every installed back-end. FAISS lists what ``top`` reads itself: a second way to the same digits.
@@ -264,8 +267,9 @@ def long_lists(given: Inputs, n: int) -> Work:
     """The top of every ranking, and the exact rank of the positive of every query."""
     queries, gallery, positive = gallery_of(given, n)
     of = np.arange(len(queries) + 1)
-    relevant = Relevance("gt", "i2t", of[:-1], of, positive, np.zeros(len(queries), np.int64))
-    return lambda: observe(Dot(queries, gallery), [Targets("gt", relevant)], depth={"i2t": DEPTH})
+    relevant = Relevance("gt", of[:-1], of, positive, np.zeros(len(queries), np.int64))
+    system, targets = System(Dot(queries, gallery)), [Targets("gt", relevant)]
+    return lambda: observe(system, (targets, []), depth=(DEPTH, 0))
 
 
 def of_faiss(given: Inputs, n: int) -> Work:

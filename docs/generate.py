@@ -31,8 +31,7 @@ from vsebench.metrics import families
 from vsebench.metrics.declare import DEPTHS
 from vsebench.metrics.graded_ranking import ALL_ZERO
 from vsebench.metrics.suites import ALL, SUITES
-from vsebench.relevance.settings import SETTINGS
-from vsebench.relevance.sources import judgements, kinds_of_gains, takes_others
+from vsebench.relevance.sources import SETTINGS, judgements, kinds_of_gains, takes_others
 from vsebench.sets.declared import DECLARED
 from vsebench.sets.published import SETS
 

@@ -11,7 +11,8 @@ import pytest
 
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Scorer
+from vsebench.rank.scorers import Scorer, System
+from vsebench.types import Both
 
 NO_GPU = "no CUDA device"
 
@@ -33,28 +34,19 @@ GRADED = (
 )  # fmt: skip
 
 
-def same_observations(scorer: Scorer, requests: list[Targets], device: Any, **options: Any) -> None:
+def same_observations(scorer: Scorer, targets: Both[list[Targets]], device: Any, **options: Any) -> None:
     """Ranks and lists of the scan of a device are those of the reference."""
     from vsebench.rank.order import Order
     from vsebench.rank.torch_backend import order, scan
 
-    want = observe(scorer, requests, threads=2, **options)
-    found = observe(
-        scorer,
-        requests,
-        threads=2,
-        scan=partial(scan.scan, device),
-        order=Order(partial(order.order_of, device)),
-        **options,
-    )
-    assert set(found) == set(want)
-    for direction, expected in want.items():
-        assert set(found[direction].ranks) == set(expected.ranks)
-        for view, ranks in expected.ranks.items():
-            got = found[direction].ranks[view]
-            assert np.array_equal(got.rank, ranks.rank) and np.array_equal(got.tied, ranks.tied), (direction, view)
-        assert (found[direction].top is None) == (expected.top is None)
-        if expected.top is not None:
-            top = found[direction].top
-            assert np.array_equal(top.items, expected.top.items) and top.items.dtype == expected.top.items.dtype
-            assert np.array_equal(top.scores, expected.top.scores)
+    by: dict[str, Any] = {"scan": partial(scan.scan, device), "order": Order(partial(order.order_of, device))}
+    wanted, found = (observe(System(scorer), targets, threads=2, **options, **how) for how in ({}, by))
+    for side, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        assert set(one.ranks) == set(other.ranks)
+        for view, want in other.ranks.items():
+            got = one.ranks[view]
+            assert np.array_equal(got.rank, want.rank) and np.array_equal(got.tied, want.tied), (side, view)
+        assert (one.top is None) == (other.top is None)
+        if one.top is not None and other.top is not None:
+            assert np.array_equal(one.top.items, other.top.items) and one.top.items.dtype == other.top.items.dtype
+            assert np.array_equal(one.top.scores, other.top.scores)

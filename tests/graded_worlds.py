@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from hypothesis.extra import numpy as hnp
 
 from tests import oracle_graded
 from tests.worlds import splits
-from vsebench.graded.engine import run
-from vsebench.graded.measure import Found
+from vsebench.graded.engine import Found, run
 from vsebench.metrics import Metric, parse
-from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, Bool, Direction, Int, Split, Vectors
+from vsebench.rank.scorers import Dot, Matrix, System
+from vsebench.types import BOTH, Bool, Int, Split, Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,24 +28,27 @@ class FakeGains:
     settings: Mapping[str, str] = field(default_factory=dict)
     lowest: float | None = None
     rows_affordable: bool = True
-    no_query: Mapping[Direction, Bool] = field(default_factory=dict)
+    no_query: Bool | None = None
     of_judgements: bool = False
+
+    @property
+    def T(self) -> FakeGains:
+        """(caption, image)."""
+        return replace(self, values=self.values.T)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(images, captions)."""
         return self.values.shape[0], self.values.shape[1]
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """(query, gallery) float32."""
-        table = self.values if direction == "i2t" else self.values.T
-        assert 0 <= start < stop <= len(table)
-        return table[start:stop].astype(np.float32)
+        assert 0 <= start < stop <= len(self.values)
+        return self.values[start:stop].astype(np.float32)
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
+    def at(self, queries: Int, items: Int) -> Vectors:
         """(query, k) float32."""
-        table = self.values if direction == "i2t" else self.values.T
-        return table[queries[:, None], items].astype(np.float32)
+        return self.values[queries[:, None], items].astype(np.float32)
 
 
 @st.composite
@@ -68,11 +70,11 @@ def large_world(n: int, per_image: int, seed: int, folds: int = 4, lowest: int =
     return oracle_graded.World(split, rng.integers(0, 40, shape) / 8, rng.integers(lowest, 12, shape) / 8)
 
 
-def vector_world(cosine: bool = False) -> tuple[Dot, oracle_graded.World]:
+def vector_world(cosine: bool = False) -> tuple[System, oracle_graded.World]:
     """A large world, and vectors of small integers in its shape."""
     world, rng = large_world(70, 3, seed=5), np.random.default_rng(5)
     images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
-    return Dot(images, captions, cosine), world
+    return System(Dot(images, captions, cosine)), world
 
 
 def same_found(one: Found, other: Found) -> None:
@@ -86,19 +88,19 @@ def same_found(one: Found, other: Found) -> None:
         assert mine is None or others is None or np.array_equal(mine, others, equal_nan=True), key
 
 
-def same_values(scorer: Scorer, world: oracle_graded.World, names: Iterable[str], **options: Any) -> None:
+def same_values(system: System, world: oracle_graded.World, names: Iterable[str], **options: Any) -> None:
     """The values of a world are equal with other options of ``run``."""
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
         given: dict[str, Any] = {"threads": 2, "influence": influence}
-        wanted = run(scorer, world.split, metrics, gains, **given)
-        same_found(run(scorer, world.split, metrics, gains, **given, **options), wanted)
+        wanted = run(system, world.split, metrics, gains, **given)
+        same_found(run(system, world.split, metrics, gains, **given, **options), wanted)
 
 
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
     """Values of the library, from the score matrix."""
     gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
-    return run(Matrix(world.scores), world.split, [parse(n) for n in names], gains, **options)
+    return run(System(Matrix(world.scores)), world.split, [parse(n) for n in names], gains, **options)
 
 
 def spec_of(metric: Metric) -> oracle_graded.Spec:
@@ -114,8 +116,8 @@ def check(world: oracle_graded.World, *names: str, **options: Any) -> None:
     import pytest
 
     found = measured(world, *names, **options)
-    assert set(found) == {(parse(n), d) for n in names for d in DIRECTIONS}
-    for (metric, direction), ours in found.items():
-        want = world.values(spec_of(metric), direction)
+    assert set(found) == {(parse(n), side) for n in names for side in BOTH}
+    for (metric, side), ours in found.items():
+        want = world.values(spec_of(metric), side)
         assert ours.index.tolist() == list(want), metric
         assert ours.values.tolist() == pytest.approx(list(want.values()), abs=1e-9, nan_ok=True), str(metric)

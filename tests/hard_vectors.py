@@ -17,8 +17,7 @@ from tests.worlds import relevance
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot
-from vsebench.types import DIRECTIONS, Direction
+from vsebench.rank.scorers import Dot, System
 
 Vectors = npt.NDArray[Any]
 IMAGES, CAPTIONS = 71, 131
@@ -80,28 +79,27 @@ def hard_vectors(dim: int, rng: np.random.Generator) -> Iterator[tuple[str, Vect
     yield "subnormal", *sides, (small[0] @ small[1].T) * 2.0**-146
 
 
-def order(scorer: Dot, direction: Direction, k: int, edges: Iterable[int]) -> Vectors:
+def order(scorer: Dot, k: int, edges: Iterable[int]) -> Vectors:
     """(query, k) the k best of some queries, made in blocks."""
-    parts = [ordering.order(scorer, direction, np.arange(a, b), k) for a, b in itertools.pairwise(edges)]
+    parts = [ordering.order(scorer, np.arange(a, b), k) for a, b in itertools.pairwise(edges)]
     return np.concatenate([part.items for part in parts])
 
 
 def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = False) -> bool:
     """Whether an order, a list or a rank is not that of the exact scores."""
-    scorer = Dot(images, captions, cosine)
-    n, m = scorer.shape
-    best = {d: np.argsort(-s, axis=1, kind="stable") for d, s in zip(DIRECTIONS, (exact, exact.T), strict=True)}
+    system = System(Dot(images, captions, cosine))
+    n, m = exact.shape
+    best = [np.argsort(-s, axis=1, kind="stable") for s in (exact, exact.T)]
     for k in (1, 10, min(n, m, 71)):  # on both sides of SHALLOW
-        orders = [(d, order(scorer, d, k, e)) for d in DIRECTIONS for e in ((0, len(best[d])), range(4))]
-        if any(not np.array_equal(found, best[d][: len(found), :k]) for d, found in orders):
-            return True
-    judged = [relevance("i2t", {i: [7 * i % m, 0] for i in range(n)}), relevance("t2i", {c: [c % n] for c in range(m)})]
+        for scorer, want in zip(system.both, best, strict=True):
+            orders = [order(scorer, k, edges) for edges in ((0, len(want)), range(4))]
+            if any(not np.array_equal(found, want[: len(found), :k]) for found in orders):
+                return True
+    judged = relevance({i: [7 * i % m, 0] for i in range(n)}), relevance({c: [c % n] for c in range(m)})
+    rows, columns = ([Targets("x", r)] for r in judged)
     for shape in (None, (9, 70)):
-        seen = observe(
-            scorer, [Targets("x", r) for r in judged], depth={"i2t": 10, "t2i": 10}, threads=2, tile_shape=shape
-        )
-        for relevant in judged:
-            found, want = seen[relevant.direction], best[relevant.direction]
+        seen = observe(system, (rows, columns), depth=(10, 10), threads=2, tile_shape=shape)
+        for found, relevant, want in zip(seen, judged, best, strict=True):
             place = np.argsort(want, axis=1)[relevant.queries[relevant.query_of], relevant.items]
             if not np.array_equal(found.ranks["x"].rank, place + 1):
                 return True

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -52,33 +51,15 @@ def ordering(score: Sequence[float], among: Iterable[int], relevant: set[int], t
     return sorted(among, key=lambda g: (-score[g], sign * (g in relevant), g))
 
 
-def expected_ranks(size: int, relevant: int) -> list[Fraction]:
-    """Mean rank of the first, second, ... relevant item of a tie, over all its equally likely orders."""
-    total, count = [0] * relevant, 0
-    for ranks in combinations(range(1, size + 1), relevant):
-        total = [t + r for t, r in zip(total, ranks, strict=True)]
-        count += 1
-    return [Fraction(t, count) for t in total]
-
-
-def query_ranks(score: Sequence[float], among: list[int], relevant: list[int], ties: str) -> dict[int, Fraction]:
+def query_ranks(score: Sequence[float], among: list[int], relevant: list[int], ties: str) -> dict[int, int]:
     """Relevant item -> 1-based rank under a tie rule."""
-    if ties != "mean-rank":
-        order = ordering(score, among, set(relevant), ties)
-        return {g: Fraction(order.index(g) + 1) for g in relevant}
-    out: dict[int, Fraction] = {}
-    for value in {score[g] for g in relevant}:
-        above = sum(score[g] > value for g in among)
-        group = [g for g in among if score[g] == value]
-        own = sorted(g for g in relevant if score[g] == value)
-        for g, rank in zip(own, expected_ranks(len(group), len(own)), strict=True):
-            out[g] = above + rank
-    return out
+    order = ordering(score, among, set(relevant), ties)
+    return {g: order.index(g) + 1 for g in relevant}
 
 
-def ranks(scores: Scores, relevance: Relevance, candidates: Candidates, ties: str) -> list[Fraction]:
+def ranks(scores: Scores, relevance: Relevance, candidates: Candidates, ties: str) -> list[int]:
     """Rank of every pair, in the order of the relevance's pairs. ``scores`` are (query, gallery)."""
-    out: list[Fraction] = []
+    out: list[int] = []
     for query, relevant in positives(relevance).items():
         row = scores[query].tolist()
         found = query_ranks(row, candidates_of(query, len(row), candidates), relevant, ties)

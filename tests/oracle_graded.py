@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.types import Direction, Split
+from vsebench.types import Side, Split
 
 Matrix = npt.NDArray[np.float64]  # (image, caption)
 
@@ -64,7 +64,7 @@ class World:
     table: dict[int, float] = field(default_factory=dict)
     removed: int | None = None  # an image that is no query and no candidate
 
-    def items(self, spec: Spec, direction: Direction, fold: int | None) -> tuple[list[int], list[int]]:
+    def items(self, spec: Spec, side: Side, fold: int | None) -> tuple[list[int], list[int]]:
         """(queries, gallery) of one fold."""
         split = self.split
         images = [i for i in range(len(split.image_ids)) if fold is None or split.fold[i] == fold]  # type: ignore[index]
@@ -72,13 +72,13 @@ class World:
         captions = [c for c in range(len(split.caption_ids)) if split.image_of[c] in images]
         if spec.captions == "first":
             captions = [c for c in captions if c == min(np.flatnonzero(split.image_of == split.image_of[c]))]
-        return (images, captions) if direction == "i2t" else (captions, images)
+        return (images, captions) if side == 0 else (captions, images)
 
-    def pair(self, table: Matrix, direction: Direction, query: int, item: int) -> float:
+    def pair(self, table: Matrix, side: Side, query: int, item: int) -> float:
         """The entry of a query and a gallery item."""
-        return float(table[query, item] if direction == "i2t" else table[item, query])
+        return float(table[query, item] if side == 0 else table[item, query])
 
-    def values(self, spec: Spec, direction: Direction) -> dict[int, float]:
+    def values(self, spec: Spec, side: Side) -> dict[int, float]:
         """Query -> value."""
         folds: list[int | None] = [None]
         if spec.on != "split":
@@ -86,15 +86,15 @@ class World:
             folds = folds[:1] if spec.on == "block" else folds
         out = {}
         for fold in folds:
-            queries, gallery = self.items(spec, direction, fold)
+            queries, gallery = self.items(spec, side, fold)
             for query in queries:
-                out[query] = self.value(spec, direction, query, gallery, fold)
+                out[query] = self.value(spec, side, query, gallery, fold)
         return out
 
     def value(
         self,
         spec: Spec,
-        direction: Direction,
+        side: Side,
         query: int,
         gallery: list[int],
         fold: int | None,
@@ -102,13 +102,13 @@ class World:
     ) -> float:
         """One query; ``left_out`` is an image whose items are taken out of the first k."""
         image_of = self.split.image_of
-        own_image = query if direction == "i2t" else int(image_of[query])
+        own_image = query if side == 0 else int(image_of[query])
         if spec.gt == "out":
-            gallery = [g for g in gallery if (int(image_of[g]) if direction == "i2t" else g) != own_image]
-        score = {g: self.pair(self.scores, direction, query, g) for g in gallery}
-        gain = {g: self.pair(self.gains, direction, query, g) for g in gallery}
+            gallery = [g for g in gallery if (int(image_of[g]) if side == 0 else g) != own_image]
+        score = {g: self.pair(self.scores, side, query, g) for g in gallery}
+        gain = {g: self.pair(self.gains, side, query, g) for g in gallery}
         order = sorted(gallery, key=lambda g: (-score[g], g))[: spec.k]
-        order = [g for g in order if (int(image_of[g]) if direction == "i2t" else g) != left_out]
+        order = [g for g in order if (int(image_of[g]) if side == 0 else g) != left_out]
         best = sorted(gallery, key=lambda g: (-gain[g], g))
         if spec.stem in ("CS", "Kendall"):
             return tau([score[g] for g in order], [gain[g] for g in order], spec.tau)
@@ -121,7 +121,7 @@ class World:
             total = gain if spec.unit == "item" else self.totals(spec, own_image, fold)
             first = sorted((i for i in total if total[i] > 0), key=lambda i: (-total[i], i))[: spec.m]
             chosen = first
-            if spec.unit == "image" and direction == "i2t":
+            if spec.unit == "image" and side == 0:
                 chosen = [g for g in gallery if int(image_of[g]) in first]
             hits = len(set(order) & set(chosen))
             return float(hits > 0) if spec.stem == "R" else hits / max(1, len(chosen))
@@ -137,7 +137,7 @@ class World:
 
     def totals(self, spec: Spec, own_image: int, fold: int | None) -> dict[int, float]:
         """Image -> its gains summed over the captions of the query's image."""
-        images, captions = self.items(spec, "i2t", fold)
+        images, captions = self.items(spec, 0, fold)
         written = [c for c in captions if self.split.image_of[c] == own_image]
         return {
             i: sum(float(self.gains[i, c]) for c in written)

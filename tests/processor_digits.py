@@ -32,8 +32,8 @@ from vsebench.numeric.parallel import one_blas_thread
 from vsebench.rank.faiss_index import package
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.sources import kinds_of_gains, load_gains
+from vsebench.relevance.spice.file import Tuples
 from vsebench.relevance.spice.spice import gains as spice_gains
-from vsebench.relevance.spice.tuples import Tuples
 from vsebench.scenes.shares import holds, match
 from vsebench.scenes.truth import Truth
 from vsebench.types import Embeddings, Split
@@ -111,8 +111,8 @@ def main() -> None:
         for spec, gains in every_kind(Path(folder), rng):
             images, texts = (min(n, 40 if spec.startswith("wmd") else n) for n in gains.shape)
             queries, items = rng.integers(0, images, 30), rng.integers(0, texts, (30, 7))
-            rows = gains.rows("i2t", 0, images), gains.rows("t2i", 0, texts)
-            found[spec] = digest(*rows, gains.at("i2t", queries, items))
+            rows = gains.rows(0, images), gains.T.rows(0, texts)
+            found[spec] = digest(*rows, gains.at(queries, items))
             assert gains.name in kinds_of_gains() and not np.isnan(rows[0]).any()
         found["hard vectors"] = str(faults())
     n = np.arange(1, 30_000)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from vsebench.relevance.spice import cache
-from vsebench.relevance.spice.tuples import Tuples
+from vsebench.relevance.spice.file import Tuples
 
 # The tuples of a caption are its words in order, each an object. A word in capitals makes the worker fail.
 SOURCE = """

@@ -1,4 +1,4 @@
-"""Small worlds: images and captions with integer vectors, and judgements of both directions.
+"""Small worlds: images and captions with integer vectors, and judgements of both as queries.
 
 Scores of integer vectors have many ties and are the same in every order of summation.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import oracle
-from vsebench.types import Candidates, Direction, Relevance, Split
+from vsebench.rank.count import Targets
+from vsebench.rank.scorers import Dot, Scorer, System
+from vsebench.types import Both, Candidates, Relevance, Split
 
 
 def relevance(
-    direction: Direction, items: Mapping[int, Iterable[int]], missing: Mapping[int, int] | None = None, name: str = "gt"
+    items: Mapping[int, Iterable[int]], missing: Mapping[int, int] | None = None, name: str = "gt"
 ) -> Relevance:
     """Judgements from query -> items and query -> number of missing positives; other queries are not judged."""
     absent = missing or {}
@@ -28,7 +31,6 @@ def relevance(
     rows = [sorted(set(items.get(q, ()))) for q in queries]
     return Relevance(
         name,
-        direction,
         np.array(queries, np.int64),
         np.cumsum([0, *map(len, rows)]),
         np.array([g for row in rows for g in row], np.int64),
@@ -36,29 +38,46 @@ def relevance(
     )
 
 
-def own(split: Split, direction: Direction) -> Relevance:
+def own(split: Split) -> Both[Relevance]:
     """The ground truth: the captions of an image, the image of a caption."""
-    if direction == "t2i":
-        return relevance("t2i", {c: [int(i)] for c, i in enumerate(split.image_of)})
-    return relevance("i2t", {i: np.flatnonzero(split.image_of == i).tolist() for i in range(len(split.image_ids))})
+    rows = {i: np.flatnonzero(split.image_of == i).tolist() for i in range(len(split.image_ids))}
+    return relevance(rows), relevance({c: [int(i)] for c, i in enumerate(split.image_of)})
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Vectors of images and captions, and judgements of both directions."""
+    """Vectors of images and captions, and judgements of both as queries."""
 
     images: npt.NDArray[np.float32]
     captions: npt.NDArray[np.float32]
-    judged: dict[Direction, Relevance]
+    judged: Both[Relevance]
 
-    def scores(self, direction: Direction) -> oracle.Scores:
-        """(query, gallery) exact scores."""
-        sides = (self.images, self.captions)
-        return oracle.scores64(*(sides if direction == "i2t" else sides[::-1]))
+    @cached_property
+    def scores(self) -> Both[oracle.Scores]:
+        """(image, caption) and (caption, image) exact scores."""
+        found = oracle.scores64(self.images, self.captions)
+        return found, found.T
+
+    @property
+    def system(self) -> System:
+        """The inner products."""
+        return System(Dot(self.images, self.captions))
+
+    @property
+    def targets(self) -> Both[list[Targets]]:
+        """The judgements as view ``x``."""
+        rows, columns = ([Targets("x", r)] for r in self.judged)
+        return rows, columns
 
     def __repr__(self) -> str:
-        judged = {d: oracle.positives(r) for d, r in self.judged.items()}
+        judged = [oracle.positives(r) for r in self.judged]
         return f"World(images={self.images.tolist()}, captions={self.captions.tolist()}, judged={judged})"
+
+
+def canonical(scorer: Scorer) -> oracle.Scores:
+    """(row, column) float64 scores, pair by pair."""
+    rows, columns = np.indices(scorer.shape).reshape(2, -1)
+    return scorer.pairs(rows, columns, 1).reshape(scorer.shape)
 
 
 def without_zero_rows(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -75,14 +94,13 @@ def worlds(draw: st.DrawFn, images: int = 7, captions: int = 10, reach: int = 2)
     cell = st.integers(-reach, reach)
     x = without_zero_rows(draw(hnp.arrays(np.int8, (n, dim), elements=cell)))
     y = without_zero_rows(draw(hnp.arrays(np.int8, (m, dim), elements=cell)))
-    judged: dict[Direction, Relevance] = {}
-    directions: tuple[tuple[Direction, int, int], ...] = (("i2t", n, m), ("t2i", m, n))
-    for direction, queries, gallery in directions:
+    judged = []
+    for queries, gallery in ((n, m), (m, n)):
         some = st.sets(st.integers(0, gallery - 1), min_size=1, max_size=min(4, gallery))
         items = draw(st.dictionaries(st.integers(0, queries - 1), some, min_size=1, max_size=queries))
         missing = {q: absent for q in items if (absent := draw(st.sampled_from([0, 0, 0, 1, 3])))}
-        judged[direction] = relevance(direction, items, missing)
-    return World(x, y, judged)
+        judged.append(relevance(items, missing))
+    return World(x, y, (judged[0], judged[1]))
 
 
 @st.composite
@@ -97,10 +115,10 @@ def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
     return Split("custom", np.arange(n) + 100, np.arange(len(image_of)) + 1000, image_of, fold=fold)
 
 
-def same_fold(split: Split, direction: Direction) -> Candidates:
+def same_fold(split: Split) -> Both[Candidates]:
     """Only items of the query's fold are candidates."""
-    sides = (split.fold, split.caption_fold)
-    return Candidates(fold=sides if direction == "i2t" else sides[::-1])  # type: ignore[arg-type]
+    sides: Any = (split.fold, split.caption_fold)
+    return Candidates(fold=sides), Candidates(fold=sides[::-1])
 
 
 def tied_world(n: int, m: int, dim: int, reach: int, seed: int, positives: int = 4) -> World:
@@ -108,13 +126,12 @@ def tied_world(n: int, m: int, dim: int, reach: int, seed: int, positives: int =
     rng = np.random.default_rng(seed)
     x = without_zero_rows(rng.integers(-reach, reach + 1, (n, dim)))
     y = without_zero_rows(rng.integers(-reach, reach + 1, (m, dim)))
-    judged: dict[Direction, Relevance] = {}
-    sides: tuple[tuple[Direction, int, int], ...] = (("i2t", n, m), ("t2i", m, n))
-    for direction, queries, gallery in sides:
+    judged = []
+    for queries, gallery in ((n, m), (m, n)):
         chosen = rng.choice(queries, min(queries, 40), replace=False).tolist()
         items = {q: rng.choice(gallery, rng.integers(1, positives + 1), replace=False).tolist() for q in chosen}
-        judged[direction] = relevance(direction, items, {q: int(rng.integers(0, 2)) for q in chosen})
-    return World(x, y, judged)
+        judged.append(relevance(items, {q: int(rng.integers(0, 2)) for q in chosen}))
+    return World(x, y, (judged[0], judged[1]))
 
 
 def per_query_columns(report: Any) -> dict[str, list[Any]]:

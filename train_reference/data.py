@@ -333,12 +333,12 @@ def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pa
         own = np.arange(len(split.caption_ids))
         split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
     image_of = split.owners
-    gains = load_gains(spec, split, progress)
+    gains = load_gains(spec, split, progress).T
     distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
 
     def pairs(rows: Int, captions: Int) -> npt.NDArray[Any]:
         # A row a caption: consecutive pairs of one caption take less time.
-        found = gains.at("t2i", captions, np.broadcast_to(image_of[rows], (len(captions), len(rows)))).T
+        found = gains.at(captions, np.broadcast_to(image_of[rows], (len(captions), len(rows)))).T
         return 2 - 1 / np.maximum(found, 1e-6) if distance else found
 
     return pairs

@@ -72,6 +72,15 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def shown(value: object) -> str:
+    """A value for a message: its type, and the value or the shape."""
+    kind, shape = type(value).__name__, getattr(value, "shape", ())
+    if shape:
+        return f"a {kind} of shape {tuple(shape)}"
+    text = repr(value)
+    return "None" if value is None else f"{text if len(text) <= 60 else text[:59] + '…'} ({kind})"
+
+
 JOINERS = "\u200c\u200d"  # emoji and several scripts need them; they move nothing
 
 
@@ -97,6 +106,11 @@ class VsebenchError(Exception):
         self.where = None if where is None else os.fspath(where)
         self.fix = fix
         super().__init__(what)
+
+    def also(self, fix: str) -> VsebenchError:
+        """This error with one more way out."""
+        self.fix = f"{self.fix}; {fix}" if self.fix else fix
+        return self
 
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where else f"{self.what}"

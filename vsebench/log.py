@@ -53,6 +53,15 @@ def logged() -> Iterator[Log]:
         _CURRENT.reset(token)
 
 
+@contextmanager
+def about(subject: str) -> Iterator[None]:
+    """Say everything that is said inside with its subject, notes as details: ``cider: one image has no captions``."""
+    with logged() as log:
+        yield
+    note(*(f"{subject}: {sentence}" for sentence in log.notes), weight="detail")
+    warn(*(f"{subject}: {sentence}" for sentence in log.warnings))
+
+
 def said() -> Log:
     """What has been collected so far; nothing outside of ``logged``."""
     return _CURRENT.get() or Log()

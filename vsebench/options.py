@@ -1,24 +1,34 @@
-"""Options: each is declared once, as a field of a frozen dataclass, and messages name it in the words of the caller.
+"""Options and arguments: each is declared once, is checked before anything is read, and has the name the caller uses.
 
-From a field come the option of the command line with its help (``cli.blocks``), the check of its value (``check``), and
-its entry among the settings of a report (``settings``). ``spell`` writes an option in a message: as on the command line
-where a command runs, else as an argument of a Python function.
+An option is a field of a frozen dataclass: from it come the option of the command line with its help (``cli.blocks``),
+the check of its value (``check``), and its entry among the settings of a report (``settings``). An argument of a public
+function (``public``) is checked by its annotation. pydantic checks the types of both, the words are ours. ``spell``
+writes an option in a message: as on the command line where a command runs, else as an argument of Python.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+import sys
+import typing
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import GenericAlias, NoneType, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from .errors import UsageError, printable
+from .errors import UsageError, VsebenchError, VsebenchWarning, printable, shown
+from .registry import closest
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+P = ParamSpec("P")
+R = TypeVar("R")
 
 INPUT, MEASURED, RESULT = "Input", "What is measured", "Result"
 MORE = "More options"  # those that ``--help`` leaves out
@@ -27,31 +37,39 @@ PANELS = (INPUT, MEASURED, RESULT, MORE)
 _KEY = "option"
 _COMMAND = False  # whether a command runs, which names options by their flags
 
+# Options of the commands that are no arguments, because a function returns its result; and where ids belong.
+_ELSEWHERE = {
+    "output": "save what is returned: .save(FILE)",
+    "per_query no_per_query": "what is returned has them as a table, .per_query(), and .to_json(per_query=False)",
+    "json format style": "what is returned has .to_json(), .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "image_ids ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
+    "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
+    "intervals": "a table of several reports has them: vsebench.joint(REPORTS, intervals=True)",
+    "figures figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
+    "figure": "call vsebench.human.figure.write(RESULT, FILE)",
+    "quiet notes no_progress": "leave it out: functions print nothing; what is returned has .notes and .warnings",
+}
+OF_THE_RESULT = {name: hint for names, hint in _ELSEWHERE.items() for name in names.split()}
+ARRAYS = "<arrays>"  # what errors name in place of a file if arrays in memory are given
+# Packages whose calls raise no warnings: what they make of a result carries them, and the commands print them.
+OURS = ("vsebench", "train_reference")
+# Arguments that count something: at least 1.
+COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image", "batch", "workers")
+
 
 @dataclass(frozen=True)
 class Declared:
-    """What a field declares besides its type and its default.
+    """What a field declares besides its type and its default."""
 
-    Attributes:
-        help: what the option says or does, one sentence; the allowed values are added to it.
-        panel: the panel of the help, one of ``PANELS``.
-        value: what the value is called in the help, None for a flag.
-        reads: the type that the command line reads, None for options of Python alone.
-        allowed: the allowed values, empty where there are too many.
-        least, most: the allowed range of a number.
-        flags: the names on the command line where they are not ``--`` and the name of the field.
-        of: the option without which it has no meaning, as ``rerank``, or one with a value, as ``engine=dask``.
-    """
-
-    help: str
-    panel: str = MORE
-    value: str | None = None
-    reads: Any = None
-    allowed: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
-    flags: tuple[str, ...] = ()
-    of: str = ""
+    help: str  # what the option says or does, one sentence; the allowed values are added to it
+    panel: str = MORE  # of the help, one of ``PANELS``
+    value: str | None = None  # what the value is called in the help; by default as the type has it
+    reads: Any = None  # the type that the command line reads, as ``declared`` finds it; None for Python alone
+    allowed: tuple[str, ...] = ()  # values, empty where there are too many
+    least: int | None = None  # the allowed range of a number
+    most: int | None = None
+    flags: tuple[str, ...] = ()  # on the command line where they are not ``--`` and the name of the field
+    of: str = ""  # the option without which it has no meaning, as ``rerank``, or one with a value, as ``engine=dask``
 
     @property
     def text(self) -> str:
@@ -59,66 +77,62 @@ class Declared:
         return f"{self.help}{': ' if self.help else ''}{either(self.allowed)}." if self.allowed else self.help
 
 
-class Fields:
-    """Base of frozen dataclasses of options; every value is checked when one is made."""
+def check(options: Any, names: dict[str, Any] | None = None) -> None:
+    """Refuse options that are not allowed, and give the others their type, see ``typed``.
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    Args:
+        options: a value of a dataclass.
+        names: of the annotations that its module imports for type checkers alone.
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a function; others have their defaults."""
-        return cls(**{f.name: given[f.name] for f in dataclasses.fields(cls) if f.name in given})
+    Raises:
+        UsageError: naming the option, the value and what is allowed.
+    """
+    types = typing.get_type_hints(type(options), localns=names)
+    for name, (field, facts) in declared(options).items():
+        value = getattr(options, name)
+        if value is not field.default:
+            value = typed(name, value, types[name])
+            object.__setattr__(options, name, value)
+            least, most = facts.least, facts.most
+            if facts.allowed:
+                check_word(name, value, facts.allowed)
+            elif value is not None and least is not None and not least <= value <= (most or math.inf):
+                fix = f"give {least:,} to {most:,}" if most else f"give at least {least:,}"
+                raise UsageError(f"{spell(name)} is {value:,}", fix=fix)
 
-    def __post_init__(self) -> None:
-        check(self)
 
-
-def option(default: Any, help: str, panel: str = MORE, *, reads: Any = None, **more: Any) -> Any:
-    """A field of a dataclass that is an option; see ``Declared``.
+def option(default: Any, help: str, panel: str = MORE, value: str | None = None, **more: Any) -> Any:
+    """A field of a dataclass that is an option.
 
     Args:
         default: its default value.
-        help, panel, more: of ``Declared``.
-        reads: of ``Declared``; the type of ``default`` where it is None.
+        help, panel, value, more: of ``Declared``; ``compare`` is of the field.
     """
-    reads = type(default) if reads is None and default is not None else reads
     compared = more.pop("compare", True)
-    return dataclasses.field(
-        default=default, compare=compared, metadata={_KEY: Declared(help, panel, reads=reads, **more)}
-    )
+    return dataclasses.field(default=default, compare=compared, metadata={_KEY: Declared(help, panel, value, **more)})
+
+
+# What the command line reads, by the first name of an annotation that is here, and what the value is called.
+_READS: dict[str, tuple[Any, str | None]] = {
+    "bool": (bool, None), "int": (int, "N"), "float": (float, None), "str": (str, None), "Literal": (str, None),
+    "Names": (str, None), "Any": (list[str], "FILE"), **dict.fromkeys(("Path", "PathLike", "Captions"), (Path, "FILE")),
+}  # fmt: skip
 
 
 def declared(options: Any) -> dict[str, tuple[dataclasses.Field[Any], Declared]]:
     """The fields of a dataclass, or of a value of one, that are options, by name."""
-    return {f.name: (f, f.metadata[_KEY]) for f in dataclasses.fields(options) if _KEY in f.metadata}
-
-
-def check(options: Any) -> None:
-    """Refuse values that are not allowed; raises UsageError naming the option, the value and what is allowed."""
-    for name in declared(options):
-        check_one(options, name, getattr(options, name))
-
-
-def check_one(options: Any, name: str, value: Any) -> None:
-    """Refuse a value that the option of this name does not take; raises UsageError."""
-    facts = declared(options)[name][1]
-    if facts.allowed:
-        check_word(name, value, facts.allowed)
-    low, high = facts.least, facts.most
-    if value is None or (low is None and high is None):
-        return
-    if not (-math.inf if low is None else low) <= value <= (math.inf if high is None else high):
-        fix = f"give at least {low:,}" if high is None else f"give {low:,} to {high:,}"
-        raise UsageError(f"{spell(name)} is {value:,}", fix=fix)
+    found = {}
+    for field in dataclasses.fields(options):
+        if (facts := field.metadata.get(_KEY)) is not None:
+            names = re.findall(r"\w+", str(field.type))
+            reads, value = next((_READS[name] for name in names if name in _READS), (None, None))
+            value = facts.value or ("WORD" if facts.allowed else value)
+            found[field.name] = field, dataclasses.replace(facts, reads=reads, value=value)
+    return found
 
 
 def check_alone(options: Any, given: Mapping[str, Any]) -> None:
-    """Refuse options without the one that they belong to (``of``); raises UsageError.
-
-    Args:
-        options: the options.
-        given: what they may belong to, by name; what is false is not given.
-    """
+    """Refuse options without the one that they belong to (``of``), where it is false among the ``given`` ones."""
     for name, (field, facts) in declared(options).items():
         of, _, value = facts.of.partition("=")
         own = getattr(options, name)
@@ -146,6 +160,148 @@ def settings(options: Any) -> dict[str, Any]:
         if words and field.compare and value != field.default:
             found[name] = value
     return found
+
+
+# Arguments of functions
+
+
+def public(function: Callable[P, R], types: bool = True) -> Callable[P, R]:
+    """A function of the public API: its arguments are checked, and the warnings of its result are raised.
+
+    Args:
+        function: the function.
+        types: check the types by the annotations, too.
+
+    Raises, when the function is called:
+        UsageError: an unknown argument (close matches are named), one too many or too few, or one of a wrong type.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = bound(function, args, kwargs)
+        for name, hint in _hints(function).items() if types else ():
+            if name in given.arguments:
+                value = given.arguments[name] = typed(name, given.arguments[name], hint)
+                if name in COUNTS and value is not None and value < 1:
+                    raise UsageError(f"{spell(name)} is {value}", fix="give an integer of at least 1")
+        try:
+            result = function(*given.args, **given.kwargs)
+        except VsebenchError as error:
+            if error.where is not None and os.fspath(error.where) == ARRAYS:  # the name of the argument
+                error.what = error.what.replace("image_of_text", "image_id_of_text")
+                error.fix = error.fix and error.fix.replace("image_of_text", "image_id_of_text")
+            raise
+        # Warnings are raised at the line that called the function, unless that line is ours.
+        if str(sys._getframe(1).f_globals.get("__name__")).partition(".")[0] not in OURS:
+            for text in getattr(result, "warnings", ()):
+                warnings.warn(text, VsebenchWarning, stacklevel=2)
+        return result
+
+    return call
+
+
+def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+    """The arguments of a call by name; raises UsageError for an unknown one, and for too many or too few."""
+    name, signature = function.__name__, inspect.signature(function)
+    known = list(signature.parameters)
+    hint = f"the arguments are {', '.join(known)}"
+    for given in kwargs:
+        if given not in known:
+            near = closest(given, known)
+            meant = f"did you mean {' or '.join(near)}?" if near else hint
+            raise UsageError(f"{name} has no argument '{given}'", fix=OF_THE_RESULT.get(given, meant))
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}", fix=hint) from None
+
+
+@functools.cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, without those of ``*args``, which are checked as what they join."""
+    several = {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.VAR_POSITIONAL}
+    found = typing.get_type_hints(function)
+    return {name: hint for name, hint in found.items() if name not in {"return", *several}}
+
+
+# What the refused value should be, by the kind of error of pydantic; classes have their own name.
+_WORDS = {
+    "bool_type": "True or False", "int_type": "an integer", "float_type": "a number", "string_type": "a string",
+    "list_type": "a list", "dict_type": "a mapping", "callable_type": "a function", "PathLike": "a path",
+}  # fmt: skip
+
+
+def typed(name: str, value: Any, hint: Any) -> Any:
+    """A value as one of a type: numbers and truth values as those of Python, what is iterated as a list.
+
+    Raises:
+        UsageError: it is of another type.
+    """
+    from pydantic import ValidationError
+
+    if (adapter := _adapter(hint)) is None:
+        return value
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+    # The members of a union are tried in turn: what is wrong is the innermost value that all of them refuse.
+    keys = value if isinstance(value, Mapping) else ()
+    places = ["".join(f"[{at!r}]" for at in one["loc"] if isinstance(at, int) or at in keys) for one in found]
+    place = max(places, key=lambda text: text.count("["))
+    faults = [one for one, at in zip(found, places, strict=True) if at == place]
+    kinds = dict.fromkeys(one.get("ctx", {}).get("class", one["type"]) for one in faults)
+    what = f"{spell(name)}{place} is {shown(faults[0]['input'] if place else value)}"
+    raise UsageError(what, fix=f"give {either([_WORDS.get(kind, f'a {kind}') for kind in kinds])}")
+
+
+@functools.cache
+def _adapter(hint: Any) -> Any:
+    """What checks a type, None for one that is not checked."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    return None if (kind := _checked(hint)) is Any else TypeAdapter(kind, config=ConfigDict(strict=True))
+
+
+def _checked(hint: Any) -> Any:
+    """A type as pydantic checks it; Any for one that is not checked, such as an array, or that has one inside."""
+    from pydantic import BeforeValidator, Field, InstanceOf
+
+    origin: Any = get_origin(hint) or hint
+    inside: Any = tuple(map(_checked, get_args(hint)))
+    if origin in (bool, int, float):
+        return Annotated[origin, BeforeValidator(_plain)]
+    if origin in (str, NoneType, Literal, Callable):
+        return str if origin is Literal else origin
+    if origin in (Sequence, Mapping, Union, UnionType):
+        if Any in (inside[1:] if origin is Mapping else inside):
+            return Any
+        if origin is Mapping:
+            return GenericAlias(Mapping, (Any, inside[1]))
+        if origin is Sequence:
+            return Annotated[GenericAlias(list, inside), BeforeValidator(_listed)]
+        members: Any = Union.__getitem__(inside)
+        several = sum(x is not NoneType for x in get_args(members)) > 1
+        return Annotated[members, Field(union_mode="left_to_right")] if several else members
+    ours = inspect.isclass(origin) and origin.__module__.startswith("vsebench.")
+    known = origin is os.PathLike or (ours and not getattr(origin, "_is_protocol", False))
+    return InstanceOf.__class_getitem__(origin) if known else Any  # type: ignore[type-arg]
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy, or a tensor of one, as that of Python; 1e3 is an integer too."""
+    value = value.item() if getattr(value, "ndim", None) == 0 else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _listed(value: Any) -> Any:
+    """What is iterated as a list: an array, a generator, but no string and no mapping."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable) or getattr(value, "ndim", None) == 0:
+        return value
+    return value.tolist() if hasattr(value, "tolist") else list(value)
+
+
+# Words of messages
 
 
 def either(words: Sequence[str]) -> str:

@@ -12,14 +12,17 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadInput, UsageError, count_of
+from .errors import BadInput, UsageError, count_of, shown
 from .memory import text_array
 
+T = TypeVar("T")
+Both = tuple[T, T]  # of the rows of a test set as queries, and of its columns as queries
+Side = Literal[0, 1]  # which of them
 Direction = Literal["i2t", "t2i", "i2i", "t2t"]
 Modality = Literal["image", "caption"]
 Ids = npt.NDArray[Any]  # int64 or unicode, (item,)
@@ -34,11 +37,20 @@ JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
 Unit = Literal["fraction", "rank", "distance", "number"]  # of values of metrics
 ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
+BOTH: Both[Side] = (0, 1)
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
+
+
+def sides_of(directions: Sequence[Direction]) -> tuple[Side, ...]:
+    """The sides whose items are the queries of some directions."""
+    return tuple(side for side in BOTH if DIRECTIONS[side] in directions)
+
+
 # The direction whose queries are the gallery of a direction.
 QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
 # The modality of the queries and that of the gallery.
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
+EXACT = 1 << 53  # float64 has every integer up to it
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 
@@ -71,6 +83,26 @@ def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:
         what = f"{name} cannot be read as an array ({str(error).strip().splitlines()[0][:120]})"
         fix = "give one dense array, such as torch.cat(batches) or np.concatenate(batches)"
         raise UsageError(what, fix=fix) from None
+
+
+def numbers(x: Any, name: str, most: int | None = EXACT) -> npt.NDArray[Any]:
+    """An argument as an array of numbers, see ``as_array``.
+
+    Raises:
+        UsageError: naming the argument: it is something else, or has integers larger than ``most``, which float64
+            numbers would round.
+    """
+    array = as_array(x, name)
+    if array.ndim == 0 or array.dtype.kind not in "fiub":
+        what = f"{name} is {shown(x if array.ndim == 0 else array)}"
+        what += f", {array.dtype}" if array.ndim else ""
+        raise UsageError(what, fix="give an array of numbers, one row an item")
+    if most is not None and array.dtype.kind in "iu" and array.size:
+        largest = max(int(array.max()), -int(array.min()))
+        if largest > most:
+            what = f"{name} has integers as large as {largest}, and beyond 2^53 float64 rounds them"
+            raise UsageError(what, fix="subtract a constant from them or scale them, and give them as float64")
+    return array
 
 
 def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:
@@ -251,13 +283,12 @@ NONE: Int = frozen(np.zeros(0, np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """The relevant items of every judged query of one direction, as compressed rows.
+    """The relevant items of every judged query, as compressed rows.
 
     Queries without a relevant item are absent; those that the judgements cover are in ``without``.
 
     Attributes:
         name: ``gt``, ``eccv``, ``cxc``.
-        direction: ``i2t`` or ``t2i``.
         queries: (judged,) int64, strictly ascending query indices.
         indptr: (judged + 1,) int64, row pointers.
         items: (pair,) int64 gallery indices, strictly ascending inside a query.
@@ -267,7 +298,6 @@ class Relevance:
     """
 
     name: str
-    direction: Direction
     queries: Int
     indptr: Int
     items: Int
@@ -279,16 +309,16 @@ class Relevance:
             object.__setattr__(self, name, frozen(getattr(self, name), np.int64))
         n = len(self.queries)
         if len(self.indptr) != n + 1 or len(self.missing) != n or self.indptr[-1] != len(self.items):
-            raise BadInput(f"relevance '{self.name}' ({self.direction}) has inconsistent lengths")
+            raise BadInput(f"relevance '{self.name}' has inconsistent lengths")
         if n and (np.diff(self.queries) <= 0).any():
-            raise BadInput(f"relevance '{self.name}' ({self.direction}) lists a query twice or out of order")
+            raise BadInput(f"relevance '{self.name}' lists a query twice or out of order")
         if (self.size <= 0).any() or np.isin(self.without, self.queries).any():
-            raise BadInput(f"relevance '{self.name}' ({self.direction}) lists a query without positives")
+            raise BadInput(f"relevance '{self.name}' lists a query without positives")
         inside = np.ones(max(len(self.items) - 1, 0), bool)
         starts = self.indptr[1:-1]
         inside[starts[(starts > 0) & (starts < len(self.items))] - 1] = False
         if (np.diff(self.items)[inside] <= 0).any():
-            raise BadInput(f"relevance '{self.name}' ({self.direction}) lists an item twice or out of order")
+            raise BadInput(f"relevance '{self.name}' lists an item twice or out of order")
 
     @property
     def skipped(self) -> int:
@@ -364,8 +394,7 @@ class Ranks:
 
     Attributes:
         relevance: the pairs.
-        rank: (pair,) 1-based rank among the candidates; int64, or float64 for mean ranks (ties="mean-rank").
-            A pair that is not in a retrieved list has rank ``UNRANKED``.
+        rank: (pair,) int64 1-based rank among the candidates; ``UNRANKED`` for a pair that is not in a retrieved list.
         tied: (pair,) bool, another candidate has exactly the same score.
         depth: (judged,) int64, known length of the ranking of a query; None when it is complete.
         fold: (judged,) int64 fold of the query, or None. Values are averaged per fold, then over folds.
@@ -375,20 +404,20 @@ class Ranks:
     """
 
     relevance: Relevance
-    rank: npt.NDArray[Any]
+    rank: Int
     tied: Bool
     depth: Int | None = None
     fold: Int | None = None
     extremes: tuple[Int, Int] | None = None
     groups: TieGroups | None = None
 
-    def best(self) -> npt.NDArray[Any]:
+    def best(self) -> Int:
         """(judged,) rank of the first relevant item; ``UNRANKED`` when none is known."""
         return self._best
 
     @cached_property
-    def _best(self) -> npt.NDArray[Any]:
-        out = np.full(len(self.relevance.queries), UNRANKED, dtype=self.rank.dtype)
+    def _best(self) -> Int:
+        out = np.full(len(self.relevance.queries), UNRANKED)
         np.minimum.at(out, self.relevance.query_of, self.rank)
         out.flags.writeable = False
         return out
@@ -399,12 +428,12 @@ class Ranks:
         hit = self.rank <= limit[self.relevance.query_of]
         return np.bincount(self.relevance.query_of[hit], minlength=len(limit)).astype(np.int64)
 
-    def ordered(self) -> tuple[npt.NDArray[Any], Int]:
+    def ordered(self) -> tuple[Int, Int]:
         """(pair,) ranks ascending inside each query, and (pair,) their 1-based number among the positives."""
         return self._ordered
 
     @cached_property
-    def _ordered(self) -> tuple[npt.NDArray[Any], Int]:
+    def _ordered(self) -> tuple[Int, Int]:
         query = self.relevance.query_of
         place = np.arange(len(query)) - self.relevance.indptr[:-1][query] + 1
         return frozen(self.rank[np.lexsort((self.rank, query))]), frozen(place)
@@ -529,14 +558,12 @@ class Tops:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """Ranks and top lists of the queries of one direction.
+    """Ranks and top lists of the queries of one side.
 
     Attributes:
-        direction: ``i2t`` or ``t2i``.
         ranks: by view name (``gt``, ``1k``, ``eccv``, ``cxc``).
         top: the top of every ranking, None if it was not requested.
     """
 
-    direction: Direction
     ranks: dict[str, Ranks]
     top: Tops | None = None

@@ -107,7 +107,7 @@ def match(world: World, removed: frozenset[str] = frozenset()) -> Float:
 
 def matched_facts(scenes: Codes, facts: Codes) -> Float:
     """(image, caption) float64, how many facts of a caption hold in a scene."""
-    return truth.Truth(scenes, facts).matched_rows("i2t", 0, len(scenes)).astype(np.float64)
+    return truth.Truth(scenes, facts).matched((0, len(scenes)), (0, len(facts))).T.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ def ratings_of(split: Split) -> tuple[Int, Int, npt.NDArray[np.int8]]:
     seed = stored.settings.seed
     biases = BIAS * _normal(Draws(seed, "raters"), (POOL,))
     chosen, scores = [], []
-    for i, gains in enumerate(load_gains("match", split).rows("i2t", 0, n)):
+    for i, gains in enumerate(load_gains("match", split).rows(0, n)):
         draws = Draws(seed, "ratings", part.start + i)
         chosen.append(sampled(gains, split.image_of == i, draws))
         raters = draws.shuffled(range(POOL))[:RATERS]

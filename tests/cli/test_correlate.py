@@ -34,9 +34,8 @@ class Lengths:
         self.caption = letters
         self.image = np.bincount(split.image_of, letters, len(split.image_ids))
 
-    def at(self, direction: str, queries: Int, items: Int) -> Float:
-        assert direction == "t2i"
-        return (self.caption[queries][:, None] * self.image[items]).astype(np.float32)
+    def at(self, queries: Int, items: Int) -> Float:
+        return (self.image[queries][:, None] * self.caption[items]).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)

@@ -127,10 +127,8 @@ def test_queries_without_positives_may_count_as_misses(
 
 
 def test_queries_without_positives_in_the_gallery_are_counted_before_ranking(refuses: Refuses) -> None:
-    judged = of_pairs(
-        "eccv", "i2t", (3, 2), np.array([0, 1, 1]), np.array([1, -1, -1]), judged=np.array([0, 1, 2])
-    ).positives
-    requests, metrics = [Targets("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
+    judged = of_pairs("eccv", (3, 2), np.array([0, 1, 1]), np.array([1, -1, -1]), judged=np.array([0, 1, 2])).positives
+    requests, metrics = ([Targets("eccv", judged)], []), expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
     _refuse_misses(metrics, requests, "skip")
     _refuse_misses(metrics[:2], requests, "miss")
     refuses(UsageError, _refuse_misses, metrics, requests, "miss")

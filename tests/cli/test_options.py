@@ -16,12 +16,12 @@ from tests.commands import refused
 from tests.messages import Pinned, Refuses
 from vsebench.cli import app
 from vsebench.errors import UsageError
-from vsebench.evaluation.options import Given, Options
+from vsebench.evaluation.options import Options
 from vsebench.options import command_line, declared, settings, spell
 
 
 def fields() -> dict[str, Any]:
-    return {f.name: f.default for options in (Given, Options) for f in dataclasses.fields(options)}
+    return {f.name: f.default for f in dataclasses.fields(Options)}
 
 
 def test_the_signature_of_evaluate_is_that_of_the_fields() -> None:
@@ -32,9 +32,7 @@ def test_the_signature_of_evaluate_is_that_of_the_fields() -> None:
 def test_the_command_line_is_made_of_the_fields() -> None:
     root: Any = typer.main.get_command(app)
     of_command = {p.name: p for p in root.commands["eval"].params}
-    offered = {
-        name: facts for options in (Given, Options) for name, (_, facts) in declared(options).items() if facts.reads
-    }
+    offered = {name: facts for name, (_, facts) in declared(Options).items() if facts.reads}
     assert len(offered) > 30 and set(offered) <= set(of_command)
     for name, facts in offered.items():
         assert of_command[name].help == facts.text and of_command[name].default in (fields()[name], None)

@@ -94,6 +94,12 @@ def test_batches_are_copied_and_reset_starts_anew() -> None:
     assert accumulator.compute()["R@1", "i2t"].n == 10
 
 
+def test_options_are_read_once() -> None:
+    accumulator = by_rows(1, metrics=(name for name in ("R@1",)), ci=np.float32(0))
+    first, second = accumulator.compute(), accumulator.compute()
+    assert [str(r) for r in first.results] == [str(r) for r in second.results] and len(first.results) == 2
+
+
 def test_of_repeated_images_the_first_is_kept_in_any_order() -> None:
     noisy = (IMAGES[OWNER] + 1e-3 * RNG.standard_normal((100, 8))).astype(np.float32)
     expected = vb.evaluate(noisy[::5], CAPTIONS, trust=True, split="custom", metrics="MeanR", ci=0).results

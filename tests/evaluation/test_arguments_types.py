@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import typer
 
 import vsebench as vb
 from tests.messages import Pinned, Refuses
-from vsebench import arguments
 from vsebench.cli import app
 from vsebench.cli.analyses import ANALYSES, made
 from vsebench.errors import BadInput, UsageError
+from vsebench.options import OF_THE_RESULT, typed
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
@@ -164,6 +165,40 @@ def test_numbers_and_names_of_other_types_are_taken() -> None:
     assert [len(evaluated(**options).results) for options in given] == [2, 2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("hint", "value", "found"),
+    [
+        (int | None, np.array(7), 7),
+        (int, 1e3, 1000),
+        (float, np.float16(0.5), 0.5),
+        (bool, np.bool_(False), False),
+        (int | str | Sequence[float], np.array([1, 2.5]), [1.0, 2.5]),
+        (str | Sequence[str], (x for x in "ab"), ["a", "b"]),
+        (Mapping[str, Sequence[int]], {"a": np.arange(2)}, {"a": [0, 1]}),
+        (str | os.PathLike[str], Path("x"), Path("x")),
+    ],
+)
+def test_values_are_as_those_of_python(hint: Any, value: Any, found: Any) -> None:
+    taken = typed("x", value, hint)
+    assert taken == found and type(taken) is type(found)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (int, True),
+        (float, True),
+        (int | None, np.array([3])),
+        (bool, 1),
+        (Mapping[str, Sequence[int]], {"a": [0, 0.5]}),
+        (int | str | Sequence[float], [1, {}]),
+        (vb.Report | Sequence[vb.Report], [[]]),
+    ],
+)
+def test_values_of_another_type(hint: Any, value: Any, refuses: Refuses) -> None:
+    refuses(UsageError, typed, "x", value, hint)
+
+
 def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path, refuses: Refuses) -> None:
     np.save(tmp_path / "g.npy", GAINS)
     named = evaluated(gains=str(tmp_path / "g.npy"), metrics="matrix:NCS@5,matrix:CS@10")
@@ -262,7 +297,7 @@ def test_arguments_have_the_names_of_the_options(command: str) -> None:
     options = {p.opts[0].lstrip("-").replace("-", "_") for p in found.params}
     options = {POSITIONAL.get(o, {}).get(name, o) for o in options}
     known = set(inspect.signature(getattr(vb, name)).parameters) - ONLY_PYTHON
-    options -= set(arguments.OF_THE_RESULT) - known
+    options -= set(OF_THE_RESULT) - known
     assert known == options - {"help_all"}
 
 

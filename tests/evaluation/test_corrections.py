@@ -18,7 +18,7 @@ from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.metrics import hubness
 from vsebench.rank import corrected
-from vsebench.rank.observe import observe
+from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import Direction
 
@@ -113,9 +113,8 @@ def test_values_are_those_of_the_formula(world: dict[str, Array], text: str, as_
 def test_lists_are_those_of_the_published_code_of_qb_norm(k: int):
     rng = np.random.default_rng(7)
     gallery, queries, bank = (unit(rng.standard_normal((n, 4))) for n in (12, 30, 20))
-    scorer = corrected.qb(Dot(queries, gallery), "i2t", Dot(bank, gallery), beta=20, k=k)
-    top = observe(scorer, [], depth={"i2t": 4})["i2t"].top
-    assert top.items.tolist() == PUBLISHED[k]
+    scorer = corrected.qb(Dot(queries, gallery), Dot(bank, gallery), beta=20, k=k)
+    assert top_lists(scorer, 4, threads=2).items.tolist() == PUBLISHED[k]
 
 
 @given(st.integers(1, 4), st.integers(2, 9), st.integers(2, 9), st.floats(0.5, 60), st.integers(0, 2**32 - 1))
@@ -127,11 +126,9 @@ def test_sums_of_exponentials_do_not_depend_on_blocks(dim: int, n: int, m: int, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vsebench.rank.sums.BLOCK", 7)
         for scorer in (Dot(x.astype(np.float32), y.astype(np.float32)), Matrix(scores)):
-            for direction, axis in (("i2t", 0), ("t2i", 1)):
+            for bank, axis in ((scorer, 0), (scorer.T, 1)):
                 expected = scipy.special.logsumexp(beta * scores, axis=axis)
-                np.testing.assert_allclose(
-                    corrected.log_sums(scorer, direction, beta), expected, rtol=1e-12, atol=1e-12
-                )
+                np.testing.assert_allclose(corrected.log_sums(bank, beta), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_equal_items_keep_the_order_of_the_index(world: dict[str, Array]):
@@ -140,9 +137,8 @@ def test_equal_items_keep_the_order_of_the_index(world: dict[str, Array]):
     images = world["images"][:30]
     for rule, settings_of in (("csls", {"k": 3}), ("qb", {"beta": 20, "k": 1}), ("dsl", {"beta": 100})):
         scorer = Dot(images, texts)
-        new = getattr(corrected, rule)(scorer, "i2t", scorer, **settings_of)
-        top = observe(new, [], depth={"i2t": 60})["i2t"].top
-        place = np.argsort(top.items, axis=1)
+        new = getattr(corrected, rule)(scorer, scorer, **settings_of)
+        place = np.argsort(top_lists(new, 60, threads=2).items, axis=1)
         assert (place[:, 1::2] == place[:, ::2] + 1).all(), rule
 
 
@@ -150,11 +146,10 @@ def test_dual_softmax_of_large_scores_is_ranked_by_its_logarithm():
     """exp(-700) and exp(700) are near the ends of the range of floats."""
     rng = np.random.default_rng(5)
     scores = np.round(rng.uniform(-100, 100, (30, 60)), 3).astype(np.float32).astype(np.float64)
-    new = corrected.dsl(Matrix(scores), "i2t", Matrix(scores), beta=100)
+    new = corrected.dsl(Matrix(scores), Matrix(scores), beta=100)
     log = np.log(np.abs(scores)) + 100 * scores - scipy.special.logsumexp(100 * scores, axis=0)
     wanted = np.lexsort((np.where(scores > 0, -log, log), -np.sign(scores)), axis=1)
-    top = observe(new, [], depth={"i2t": 60})["i2t"].top
-    np.testing.assert_array_equal(top.items, wanted)
+    np.testing.assert_array_equal(top_lists(new, 60, threads=2).items, wanted)
 
 
 @pytest.mark.parametrize("kind", ["unit", "float16", "times 3", "scores"])

@@ -16,10 +16,10 @@ import pytest
 import vsebench
 from tests.gates import gate
 from tests.worlds import without_zero_rows
-from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot
+from vsebench.rank.order import top_lists
+from vsebench.rank.scorers import Dot, System
 from vsebench.results.report import Report
-from vsebench.types import DIRECTIONS, Direction, Split
+from vsebench.types import DIRECTIONS, Direction, Ids, Split
 
 KS = (1, 5, 10)
 DEPTH = 50
@@ -48,17 +48,14 @@ def tied_vectors(coco: Split) -> tuple[Vectors, Vectors]:
     return without_zero_rows(x), without_zero_rows(y)
 
 
-def top_items(scorer: Dot, depth: dict[Direction, int]) -> dict[Direction, npt.NDArray[np.int64]]:
-    """(query, depth) indices of the items on top of every ranking."""
-    tops = {d: observation.top for d, observation in observe(scorer, [], depth=depth).items()}
-    return {d: top.items for d, top in tops.items() if top is not None}
-
-
-def ranked(scorer: Dot, split: Split, depth: int) -> Lists:
+def ranked(scorer: Dot, images: Ids, captions: Ids, depth: int) -> Lists:
     """direction -> query id -> item ids best first."""
-    items = top_items(scorer, {"i2t": depth, "t2i": depth})
-    sides = {"i2t": (split.image_ids, split.caption_ids), "t2i": (split.caption_ids, split.image_ids)}
-    return {d: dict(zip(q.tolist(), of[items[d]].tolist(), strict=True)) for d, (q, of) in sides.items()}  # type: ignore[index,misc]
+    found: Lists = {}
+    sides = (DIRECTIONS, System(scorer).both, (images, captions), (captions, images))
+    for direction, own, queries, gallery in zip(*sides, strict=True):
+        rows = gallery[top_lists(own, depth, threads=2).items].tolist()
+        found[direction] = dict(zip(queries.tolist(), rows, strict=True))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +89,7 @@ def case(request: pytest.FixtureRequest, coco: Split) -> tuple[Vectors, Vectors,
 @pytest.mark.slow
 def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
     x, y, report = case
-    lists = ranked(Dot(x, y), coco, DEPTH)
+    lists = ranked(Dot(x, y), coco.image_ids, coco.caption_ids, DEPTH)
     scores = theirs(package, lists, TARGETS)
     recalls = theirs(package, lists, ["eccv_recalls"])  # the package omits them where mAP@R is requested as well
     assert len(scores) == 9 and len(recalls) == 3
@@ -110,13 +107,10 @@ def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) ->
     for fold in range(5):
         images, captions = np.flatnonzero(coco.fold == fold), np.flatnonzero(coco.caption_fold == fold)
         assert (len(images), len(captions)) == (1000, 5000)
-        top = top_items(Dot(x[images], y[captions]), {"i2t": 10, "t2i": 10})
-        for d, queries, gallery in (
-            ("i2t", coco.image_ids[images], coco.caption_ids[captions]),
-            ("t2i", coco.caption_ids[captions], coco.image_ids[images]),
-        ):
-            rows = gallery[top[d]].tolist()  # type: ignore[index]
-            both[d].update(zip(queries.tolist(), rows, strict=True))  # type: ignore[index]
+        for d, found in ranked(
+            Dot(x[images], y[captions]), coco.image_ids[images], coco.caption_ids[captions], 10
+        ).items():
+            both[d].update(found)
     scores = theirs(package, both, ["coco_1k_recalls"])
     assert len(scores) == 3
     compare(report, scores)

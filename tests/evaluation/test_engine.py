@@ -74,8 +74,8 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
         assert local.document()["lists"] == found.document()["lists"]
 
 
-def planned(given: dict[str, Any]) -> tuple[inputs.System, Request]:
-    asked = request(given)
+def planned(given: dict[str, Any]) -> tuple[inputs.Input, Request]:
+    asked = request(**given)
     return inputs.read(asked), asked
 
 
@@ -474,7 +474,7 @@ SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
 def test_own_workers_are_not_ended_for_mapped_files() -> None:
     """The limit of a worker of Dask counts pages of mapped files, which are no memory that is taken."""
     pytest.importorskip("distributed", reason="distributed is not installed")
-    with dask_engine._client(request({"engine": "dask", "workers": 1})) as client:
+    with dask_engine._client(request(engine="dask", workers=1)) as client:
         client.wait_for_workers(1, timeout=60)
         assert [w["memory_limit"] for w in client.scheduler_info()["workers"].values()] == [0]
 
@@ -498,7 +498,7 @@ def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(shards, "compute", fail)
     job: Any = SimpleNamespace(command=False)
-    return dask_engine.attempt(cuts.Shard("scan", "i2t", 0, (0, 9), (0, 9)), job)
+    return dask_engine.attempt(cuts.Shard("scan", 0, 0, (0, 9), (0, 9)), job)
 
 
 def test_shards_cover_every_score_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,12 +507,8 @@ def test_shards_cover_every_score_once(folder: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(cuts, "SCORES", scores)
         _, found = job_of(folder)
         assert len({s.name for s in found}) == len(found)
-        for kind, direction, n, m in (
-            ("scan", "i2t", N, 2 * N),
-            ("graded", "i2t", N, 2 * N),
-            ("graded", "t2i", 2 * N, N),
-        ):
-            own = [s for s in found if (s.kind, s.direction) == (kind, direction)]
+        for kind, side, n, m in (("scan", 0, N, 2 * N), ("graded", 0, N, 2 * N), ("graded", 1, 2 * N, N)):
+            own = [s for s in found if (s.kind, s.side) == (kind, side)]
             assert (scored([s.rows + s.columns for s in own], n, m) == 1).all()
             assert all(s.columns == (0, m) for s in own if kind == "graded")
             wanted = max(1, min(most, n, -(-n * m // scores)))
@@ -530,8 +526,8 @@ def scored(ranges: Sequence[tuple[int, ...]], n: int, m: int) -> Any:
 
 def test_blocks_of_a_large_scan_are_squares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuts, "SCORES", 1 << 24)
-    whole = cuts.Shard("scan", "i2t", 0, (0, 10_000_000), (0, 10_000_000))
+    whole = cuts.Shard("scan", 0, 0, (0, 10_000_000), (0, 10_000_000))
     blocks = cuts._shards(whole)
     assert len(blocks) == cuts.MOST["scan"] and {b.rows[1] - b.rows[0] for b in blocks} == {625_000}
-    wide = cuts._shards(cuts.Shard("scan", "i2t", 0, (0, 5_000), (0, 25_000)))
+    wide = cuts._shards(cuts.Shard("scan", 0, 0, (0, 5_000), (0, 25_000)))
     assert [b.columns for b in wide] == [(3125 * i, 3125 * (i + 1)) for i in range(8)]

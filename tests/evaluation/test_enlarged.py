@@ -89,7 +89,7 @@ def test_gains_of_captions_are_those_without_these_images(gains: str, tmp_path: 
         assert big.n == less.n == 7 and big.value == less.value and big.queries.tolist() == small.image_ids.tolist()
     scores = oracle.scores64(caption, image)
     wide = np.zeros((len(split.image_ids), len(caption)))
-    wide[own] = load_gains(chosen, small).rows("i2t", 0, 7)
+    wide[own] = load_gains(chosen, small).rows(0, 7)
     expected = []
     for q, row in enumerate(scores):
         order = oracle.ordering(row.tolist(), range(len(row)), set())

@@ -18,9 +18,9 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.chance import LEVEL, Sample
-from vsebench.evaluation.inputs import System
+from vsebench.evaluation.inputs import Input
 from vsebench.evaluation.misread import Suspicion, suspect
-from vsebench.rank.scorers import Dot, Matrix, Scorer
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, Split, Tops
 
 Array = npt.NDArray[np.float32]
@@ -44,7 +44,7 @@ def major(texts: Array, times: int = 5) -> Array:
 def suspicions(
     scorer: Scorer, items: Split, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
-    data = System(items, dict.fromkeys(DIRECTIONS, scorer), Path("file"), rows=rows)
+    data = Input(items, System(scorer), Path("file"), rows=rows)
     return [suspect(data, direction) for direction in DIRECTIONS]
 
 
@@ -243,7 +243,7 @@ def lists(order: Int, items: Split, direction: Direction) -> Suspicion | None:
     gallery = len(items.caption_ids if direction == "i2t" else items.image_ids)
     missing = len(items.image_ids if direction == "i2t" else items.caption_ids) - len(order)
     found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
-    return suspect(System(items, {}, Path("file"), lists=found), direction)
+    return suspect(Input(items, None, Path("file"), lists=found), direction)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -311,6 +311,6 @@ def test_arrays_in_memory_are_checked_too(refuses: Refuses) -> None:
 
 def test_rows_without_ids_as_many_as_those_of_coco_5k_are_tried_in_its_order(coco: Split) -> None:
     x, y = model(5000)
-    data = System(split(5000), dict.fromkeys(DIRECTIONS, Dot(x[np.argsort(coco.image_ids)], y, cosine=True)), Path("f"))
+    data = Input(split(5000), System(Dot(x[np.argsort(coco.image_ids)], y, cosine=True)), Path("f"))
     assert cause(suspect(data, "t2i")) == "with the images in ascending id order"
     assert found(*model(1000)) == [None, None], "as many as Flickr30K has, which may not be built"

@@ -31,51 +31,31 @@ def evaluate(images: np.ndarray, texts: np.ndarray, **options: Any) -> vb.Report
 
 
 @pytest.mark.parametrize("sides", ["both", "images", "texts"])
-@pytest.mark.parametrize(
-    "processes,deal,batch",
-    [
-        *((processes, *how) for processes in (2, 3, 5, 8, 16) for how in ((1, 0), (0, 1))),
-        *((processes, *how) for processes in (2, 3, 8) for how in ((1, 16), (0, 8), (8, 0))),
-    ],
-)
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("processes", [2, 3, 5, 8, 16])
 def test_gathered_rows_are_named(
-    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, deal: int, batch: int, refuses: Refuses
+    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, shares: bool, refuses: Refuses
 ) -> None:
     images, texts = world
     if sides != "texts":
-        images = images[misread.items_at(np.arange(N), N, processes, deal, batch)]
+        images = images[gathered(N, processes, shares)]
     if sides != "images":
-        texts = texts[misread.items_at(np.arange(N * TIMES), N * TIMES, processes, deal, batch)]
+        texts = texts[gathered(N * TIMES, processes, shares)]
     refuses(BadInput, evaluate, images, texts)
 
 
-@pytest.mark.parametrize(
-    "n,processes,deal,batch,expected",
-    [
-        (6, 2, 1, 0, [0, 2, 4, 1, 3, 5]),
-        (7, 3, 1, 0, [0, 3, 6, 1, 4, 2, 5]),
-        (6, 2, 0, 1, [0, 3, 1, 4, 2, 5]),
-        (8, 2, 1, 2, [0, 2, 1, 3, 4, 6, 5, 7]),
-        (8, 2, 0, 2, [0, 1, 4, 5, 2, 3, 6, 7]),
-        (9, 2, 2, 0, [0, 1, 4, 5, 8, 2, 3, 6, 7]),
-        (3, 1, 1, 0, [0, 1, 2]),
-    ],
-)
-def test_orders_of_gathered_rows(n: int, processes: int, deal: int, batch: int, expected: list[int]) -> None:
-    assert misread.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
+def gathered(n: int, processes: int, shares: bool) -> np.ndarray:
+    """(row,) the items in the order of a sampler that deals them in turn, or of shares whose rows alternate."""
+    parts = -(-n // processes) if shares else processes
+    return np.argsort(np.arange(n) % parts, kind="stable")
 
 
-@given(st.integers(1, 90), st.integers(1, 9), st.integers(0, 12), st.integers(0, 12))
-def test_gathered_rows_are_those_of_a_loop(n: int, processes: int, deal: int, batch: int) -> None:
-    share = deal or -(-n // processes)
-    dealt: list[list[int]] = [[] for _ in range(processes)]
-    for item in range(n):
-        dealt[item // share % processes].append(item)
-    size, expected = batch or n, []
-    for start in range(0, n, size):
-        for of in dealt:
-            expected += of[start : start + size]
-    assert misread.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
+@given(st.integers(1, 90), st.integers(1, 9), st.booleans(), st.integers(1, 3))
+def test_gathered_rows_are_those_of_a_sampler(n: int, processes: int, shares: bool, together: int) -> None:
+    expected = (gathered(n, processes, shares)[:, None] * together + np.arange(together)).ravel()
+    assert (
+        misread.dealt(np.arange(n * together), n * together, processes, shares, together).tolist() == expected.tolist()
+    )
 
 
 @pytest.mark.parametrize("by", [1, -1])
@@ -124,7 +104,7 @@ def test_rows_in_order_are_not_refused(noise: float, seed: int) -> None:
 
 def test_ids_decide(world: tuple[np.ndarray, np.ndarray]) -> None:
     images, texts = world
-    order = misread.items_at(np.arange(N), N, 4, 1, 0)
+    order = gathered(N, 4, False)
     ids = {"image_ids": order, "text_ids": np.arange(N * TIMES), "image_id_of_text": OWNER}
     assert evaluate(images[order], texts, **ids)["R@1", "t2i"].value == evaluate(images, texts)["R@1", "t2i"].value
 

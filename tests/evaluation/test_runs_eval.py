@@ -131,7 +131,9 @@ def test_items_that_are_not_listed_count_as_missed(tmp_path: Path, refuses: Refu
     refuses(BadInput, evaluate, [without_positives], "MedR", short_lists="miss", trust=True)
 
 
-@pytest.mark.parametrize("option", [{"ties": "mean-rank"}, {"similarity": "dot"}, {"depth": 5, "save_run": "top.json"}])
+@pytest.mark.parametrize(
+    "option", [{"ties": "optimistic"}, {"similarity": "dot"}, {"depth": 5, "save_run": "top.json"}]
+)
 def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path, refuses: Refuses) -> None:
     refuses(UsageError, vsebench.evaluate, run=[tmp_path / "none"], **option)
 

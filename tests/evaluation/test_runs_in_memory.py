@@ -83,6 +83,7 @@ def test_lists_are_best_first() -> None:
     one = vb.evaluate(run={"i2t": runs["i2t"]}, engine="dask", **SAME)  # lists have nothing for workers
     assert one["R@1", "i2t"].value == wanted["R@1", "i2t"].value
     assert any("were evaluated in one process" in note for note in one.notes)
+    assert one.provenance["engine"] == "local"
 
 
 GOOD = {"im0": [100, 101], "im1": [102, 100]}

@@ -84,7 +84,7 @@ def test_the_fields() -> None:
     ("options", "field", "value"),
     [
         ({"similarity": "dot"}, "score", "dot"),
-        ({"ties": "mean-rank"}, "ties", "mean-rank"),
+        ({"ties": "optimistic"}, "ties", "optimistic"),
         ({"no_positive": "miss"}, "empty", "miss"),
     ],
 )

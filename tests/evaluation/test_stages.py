@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests.evaluation.test_corrections import by_formula
 from tests.messages import Refuses
-from tests.worlds import world
+from tests.worlds import canonical, world
 from vsebench.errors import BadInput
 from vsebench.rank import corrected
 from vsebench.rank.scorers import Dot, Matrix
@@ -144,14 +144,12 @@ def test_vectors_and_their_float64_matrix_have_the_same_scores(rule: str | None,
     dots = [Dot(x["image_embeddings"], x["text_embeddings"], cosine=True) for x in one]
     summed = weighted_sum(dots, [0.7, 0.3])
     assert isinstance(summed, Dot)
-    rows, columns = (x.ravel() for x in np.indices(summed.shape))
     wanted = 0.7 * two["A"] + 0.3 * two["B"]
-    np.testing.assert_allclose(summed.pairs(rows, columns, 1).reshape(wanted.shape), wanted, atol=4e-15)
+    np.testing.assert_allclose(canonical(summed), wanted, atol=4e-15)
     if rule is not None and not rule.startswith("dsl"):
         how = corrected.parse(rule)
-        new = corrected.RULES[how.rule].correct(dots[0], "i2t", dots[0], **how.settings)
-        found = new.pairs(rows, columns, 1).reshape(wanted.shape)
-        np.testing.assert_allclose(found, by_formula(two["A"], rule), atol=1e-12)
+        new = corrected.RULES[how.rule].correct(dots[0], dots[0], **how.settings)
+        np.testing.assert_allclose(canonical(new), by_formula(two["A"], rule), atol=1e-12)
 
 
 def test_equal_vectors_have_equal_sums_with_a_matrix(monkeypatch: pytest.MonkeyPatch):
@@ -159,13 +157,13 @@ def test_equal_vectors_have_equal_sums_with_a_matrix(monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(6)
     images, texts = (rng.standard_normal((n, 5)).astype(np.float32) for n in (6, 9))
     images[4], texts[[5, 8]] = images[1], texts[0]
-    exact = Dot.block
+    exact = Dot.tile
 
     def rough(self: Dot, *given: Any, **how: Any) -> Array:
         found = exact(self, *given, **how)
         return np.asarray(found * (1 + 1e-15 * rng.integers(-2, 3, found.shape)))
 
-    monkeypatch.setattr(Dot, "block", rough)
+    monkeypatch.setattr(Dot, "tile", rough)
     monkeypatch.setattr("vsebench.rank.sums.BLOCK", 18)
     summed = weighted_sum([Dot(images, texts), Matrix(np.ones((6, 9)))], [0.7, 0.3])
     assert isinstance(summed, Matrix)

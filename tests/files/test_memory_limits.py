@@ -13,9 +13,8 @@ from vsebench import Split, evaluate, load, memory
 from vsebench.errors import BadInput
 from vsebench.files.textfile import read_text
 from vsebench.memory import require, text_array
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot
+from vsebench.rank.count import Targets, count
+from vsebench.rank.scorers import Dot, System
 from vsebench.results.packed import pack, unpack
 from vsebench.sets.captions import with_captions
 
@@ -68,19 +67,20 @@ def test_captions_take_memory_by_their_size(tmp_path):
 def test_counting_takes_little_memory_a_caption(monkeypatch, refuses):
     rng = np.random.default_rng(0)
     n = 100_000
-    scorer = Dot(rng.standard_normal((20, 4), np.float32), rng.standard_normal((n, 4), np.float32))
-    requests = [
-        Targets("x", relevance("t2i", {c: [c % 20] for c in range(n)})),
-        Targets("x", relevance("i2t", {i: range(i, 1200, 20) for i in range(20)})),
-    ]
-    observe(scorer, requests, threads=2, tile_shape=(20, 1000))  # compiled
-    used = peak(lambda: observe(scorer, requests, threads=2, tile_shape=(20, 1000)))
+    system = System(Dot(rng.standard_normal((20, 4), np.float32), rng.standard_normal((n, 4), np.float32)))
+    few, many = ([Targets("x", relevance({i: range(i, most, 20) for i in range(20)}))] for most in (1200, n))
+    columns = [Targets("x", relevance({c: [c % 20] for c in range(n)}))]
+    count(system, (few, columns), threads=2, tile_shape=(20, 1000))  # compiled
+    used = peak(lambda: count(system, (few, columns), threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
     # Many relevant items of a query are ordered, in memory of a fixed size beside that of the pairs.
-    many = [requests[0], Targets("x", relevance("i2t", {i: range(i, n, 20) for i in range(20)}))]
     with monkeypatch.context() as patched:
         patched.setattr("vsebench.rank.order.PART", n)  # the scores of one query in a thread
-        used = peak(lambda: observe(scorer, many, threads=2, tile_shape=(20, 1000)))
+        used = peak(lambda: count(system, (many, columns), threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
+    # All pairs of equal vectors are compared in float64, some at a time.
+    ones = System(Dot(np.ones((20, 4), np.float32), np.ones((n, 4), np.float32)))
+    one = [Targets("x", relevance({i: [i] for i in range(20)}))]
+    assert peak(lambda: count(ones, (one, columns), threads=2, tile_shape=(20, 1000))) * MIB / n < 300
     monkeypatch.setattr(memory, "free_memory", lambda: 50 * MIB)
-    assert peak(lambda: refuses(BadInput, observe, scorer, requests, threads=2)) < 120
+    assert peak(lambda: refuses(BadInput, count, system, (few, columns), threads=2)) < 120

@@ -24,7 +24,7 @@ ROWS = "".join(
 def stored(name: str) -> str:
     """A report as JSON: ``a``, ``b`` and ``c`` were measured alike, ``ties`` by another rule of ties."""
     noise = {"a": 0.3, "b": 1.0, "c": 2.0, "ties": 0.3}[name]
-    more: dict[str, Any] = {"ties": "mean-rank"} if name == "ties" else {}
+    more: dict[str, Any] = {"ties": "optimistic"} if name == "ties" else {}
     return str(reports.report(noise, metrics="R@1,R@5,MRR", **more).to_json(True))
 
 
@@ -282,7 +282,7 @@ FOLLOWED: list[Followed | By] = [
         ("eval e.npz --metrics R@1,R@5,recall --json", I2T),
     ),
     Followed(
-        r"^did you mean 'coco-5k' or 'coco-1k'\?, or declare a data set of your own: vsebench data build "
+        r"^did you mean 'coco-5k' or 'coco-1k'\?; or declare a data set of your own: vsebench data build "
         r"coco-9k --from ",
         "data build coco-9k",
         (write("captions.jsonl", ROWS), "data build coco-9k --from captions.jsonl", None),

@@ -311,7 +311,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(gains="g.npy:negative=zero", metrics="matrix:nDCG@5"), None),
     ),
     Followed(
-        r"^leave it out, or use ties='mean-rank' \(of binary judgements\) or index$",
+        r"^leave it out, or use ties='index'$",
         (write("g.npy", abs(S)), ev(gains="g.npy", metrics="matrix:CS@5", ties="expected")),
         (ev(gains="g.npy", metrics="matrix:CS@5", ties="index"), None),
     ),

@@ -28,8 +28,8 @@ from vsebench.files.run_folder import find
 from vsebench.human.cxc import TASKS, read_cxc
 from vsebench.human.flickr8k import read_flickr8k
 from vsebench.metrics.suites import expand
-from vsebench.relevance.cider.frequencies import corpus_df
-from vsebench.relevance.cider.ngrams import grams
+from vsebench.relevance.cider.cider import corpus_df
+from vsebench.relevance.cider.features import grams
 from vsebench.relevance.coarse import read_argument
 from vsebench.relevance.embedding import sentence
 from vsebench.relevance.embedding.word_vectors import read_word_vectors

@@ -147,7 +147,7 @@ def word_vectors() -> list[bytes]:
 
 def spice_tuples() -> list[bytes]:
     from vsebench.relevance.spice import file
-    from vsebench.relevance.spice.tuples import Tuples
+    from vsebench.relevance.spice.file import Tuples
 
     parsed = ((("dog",), ("dog", "brown"), ("dog", "grass", "run on")), ())
     synsets = {"dog": frozenset((3, 1)), "brown": frozenset((2,)), "grass": frozenset[int](), "run on": frozenset((7,))}

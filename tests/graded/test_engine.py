@@ -18,8 +18,8 @@ from vsebench.graded.engine import from_lists, run
 from vsebench.metrics import metric, parse
 from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists
-from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, Split, Tops
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
+from vsebench.types import Side, Split, Tops
 
 NAMES = (
     "CS@3", "CS@2", "CS[captions=all]@4", "CS[tau=a]@3", "CS[tau=c,captions=all,gt=out]@5", "Kendall",
@@ -66,26 +66,28 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     world = large_world(90, 4, seed=2)
     n, m = world.scores.shape
     vectors = tied_world(n, m, 6, 40, seed=3)
-    scorer: Any = {
-        "dot": Dot(vectors.images, vectors.captions),
+    scorers: dict[str, Scorer] = {
+        "dot": vectors.system.forward,
         "cosine": Dot(vectors.images, vectors.captions, cosine=True),
         "float32": Matrix(world.scores.astype(np.float32)),
         "float64": Matrix(world.scores),
-    }[scorer_of]
+    }
+    system = System(scorers[scorer_of], scorers["dot"].T if scorer_of == "float32" else None)
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    default = run(scorer, world.split, metrics, gains, threads=1)
+    default = run(system, world.split, metrics, gains, threads=1)
     for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
-        same_found(default, run(scorer, world.split, metrics, gains, threads=threads, block=block))
+        same_found(default, run(system, world.split, metrics, gains, threads=threads, block=block))
     # The other metrics of a run do not change a metric.
     for one in metrics:
-        alone = run(scorer, world.split, [one], gains, threads=1)
+        alone = run(system, world.split, [one], gains, threads=1)
         for key, values in alone.items():
             assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
 
-def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
-    return {d: top_lists(scorer, d, depth, threads=1) for d in DIRECTIONS}
+def lists_of(system: System, depth: int) -> dict[Side, Tops]:
+    rows, columns = (top_lists(scorer, depth, threads=1) for scorer in system.both)
+    return {0: rows, 1: columns}
 
 
 def test_lists_that_are_deep_enough_give_the_same() -> None:
@@ -94,47 +96,47 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    scorer = Matrix(world.scores)
+    system = System(Matrix(world.scores))
     same_found(
-        run(scorer, world.split, metrics, gains), from_lists(lists_of(scorer, 10**6), world.split, metrics, gains)
+        run(system, world.split, metrics, gains), from_lists(lists_of(system, 10**6), world.split, metrics, gains)
     )
     shallow = [parse(name) for name in ("NCS@3", "CS[captions=all]@6", "NCS[gt=out]@2", "SR[m=4]@5")]
-    same_found(run(scorer, world.split, shallow, gains), from_lists(lists_of(scorer, 7), world.split, shallow, gains))
+    same_found(run(system, world.split, shallow, gains), from_lists(lists_of(system, 7), world.split, shallow, gains))
 
 
 def test_lists_that_are_too_short(refuses: Refuses) -> None:
     world = large_world(50, 3, seed=5)
     gains = {"cider": FakeGains(world.gains)}
-    lists = lists_of(Matrix(world.scores), 5)
-    own = lists["t2i"]
-    lists["t2i"] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
-    refuses(BadInput, from_lists, {"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
-    found = from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1")], gains)
-    assert found[parse("NCS@1"), "t2i"].undefined == 0
+    lists = lists_of(System(Matrix(world.scores)), 5)
+    own = lists[1]
+    lists[1] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
+    refuses(BadInput, from_lists, {1: lists[1]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
+    found = from_lists({1: lists[1]}, world.split, [parse("NCS@1")], gains)
+    assert found[parse("NCS@1"), 1].undefined == 0
 
 
 def test_values_have_their_queries_and_folds() -> None:
     world = large_world(20, 3, seed=6)
     found = measured(world, "CS@3", "NCS@2", "NCS[on=folds]@2", "NCS[on=block]@2")
-    first = found[parse("CS@3"), "t2i"]
+    first = found[parse("CS@3"), 1]
     assert first.index.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
     assert first.gallery == 20
-    assert found[parse("NCS@2"), "i2t"].gallery == len(world.split.caption_ids)
-    folds = found[parse("NCS[on=folds]@2"), "t2i"]
+    assert found[parse("NCS@2"), 0].gallery == len(world.split.caption_ids)
+    folds = found[parse("NCS[on=folds]@2"), 1]
     fold = np.concatenate([np.full(len(r.queries), r.fold) for r in folds.rankings])
     assert fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
     assert folds.mean == pytest.approx(np.mean([folds.values[fold == f].mean() for f in range(4)]))
-    block = found[parse("NCS[on=block]@2"), "i2t"]
+    block = found[parse("NCS[on=block]@2"), 0]
     assert block.index.tolist() == [0, 1, 2, 3, 4] and block.gallery == int((fold == 0).sum())
-    assert np.array_equal(block.values, found[parse("NCS[on=folds]@2"), "i2t"].values[:5])
+    assert np.array_equal(block.values, found[parse("NCS[on=folds]@2"), 0].values[:5])
 
 
 def test_coco_1k_is_its_folds() -> None:
     world = large_world(20, 3, seed=7)
     split = world.split
     declared = Split("coco-1k", split.image_ids, split.caption_ids, split.image_of, fold=split.fold, in_folds=True)
-    coco_1k = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), "t2i"]
-    folds = measured(world, "NCS[on=folds]@2")[parse("NCS[on=folds]@2"), "t2i"]
+    coco_1k = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), 1]
+    folds = measured(world, "NCS[on=folds]@2")[parse("NCS[on=folds]@2"), 1]
     assert np.array_equal(coco_1k.values, folds.values) and coco_1k.mean == folds.mean
 
 
@@ -143,7 +145,7 @@ def test_undefined_queries_are_left_out_and_counted() -> None:
     world.gains[4] = 0.5
     world.gains[7] = 0
     found = measured(world, "CS[captions=all]@10", "NCS@5", "nDCG@5")
-    cs, ncs, ndcg = (found[parse(n), "i2t"] for n in ("CS[captions=all]@10", "NCS@5", "nDCG@5"))
+    cs, ncs, ndcg = (found[parse(n), 0] for n in ("CS[captions=all]@10", "NCS@5", "nDCG@5"))
     assert np.flatnonzero(np.isnan(cs.values)).tolist() == [4, 7] and cs.undefined == 2
     assert cs.mean == pytest.approx(np.nanmean(cs.values))
     assert ncs.values[4] == 1.0 and ncs.values[7] == 0.0 and ncs.undefined == 0  # a row of zeros scores 0 and stays
@@ -164,10 +166,9 @@ def test_one_rule_for_queries_whose_gains_are_all_zero(gt: str) -> None:
     names = list(ZERO_RULE) if gt == "in" else names
     found = measured(world, *names, f"CS[captions=all,gt={gt}]@5", f"CS[captions=all,tau=a,gt={gt}]@5")
     for m in map(parse, names):
-        for direction, queries in (("i2t", [7]), ("t2i", own.tolist())):
-            got = found[m, direction]  # type: ignore[index]
+        for got, queries in ((found[m, 0], [7]), (found[m, 1], own.tolist())):
             assert got.undefined == 0 and (got.values[queries] == 0).all() and (got.values > 0).any()
-    tau_b, tau_a = (found[parse(f"CS[captions=all,{tau}gt={gt}]@5"), "i2t"] for tau in ("", "tau=a,"))
+    tau_b, tau_a = (found[parse(f"CS[captions=all,{tau}gt={gt}]@5"), 0] for tau in ("", "tau=a,"))
     assert np.isnan(tau_b.values[7]) and tau_a.values[7] == 0
 
 
@@ -177,7 +178,7 @@ def test_no_gain_of_zero_or_below_is_a_positive(largest: float) -> None:
     world.gains[7] = -np.abs(world.gains[7]) - 0.5
     world.gains[7, np.argmax(world.scores[7])] = largest
     found = measured(world, "SR[m=1]@1", "R[m=1]@1")
-    assert [found[parse(n), "i2t"].values[7] for n in ("SR[m=1]@1", "R[m=1]@1")] == [0, 0]
+    assert [found[parse(n), 0].values[7] for n in ("SR[m=1]@1", "R[m=1]@1")] == [0, 0]
 
 
 def test_fewer_positives_than_m() -> None:
@@ -186,7 +187,7 @@ def test_fewer_positives_than_m() -> None:
     world.gains[7] = 0
     world.gains[7, ranked[[0, 30]]] = 0.5
     found = measured(world, "SR[m=5]@5", "R[m=5]@1", "R[m=5]@40", "SR[m=5]@40")
-    assert [found[parse(n), "i2t"].values[7] for n in ("SR[m=5]@5", "R[m=5]@1", "SR[m=5]@40")] == [0.5, 1, 1]
+    assert [found[parse(n), 0].values[7] for n in ("SR[m=5]@5", "R[m=5]@1", "SR[m=5]@40")] == [0.5, 1, 1]
 
 
 def test_without_any_candidate_there_is_no_value() -> None:
@@ -200,10 +201,10 @@ def test_without_any_candidate_there_is_no_value() -> None:
 def test_a_k_beyond_the_gallery_is_cut() -> None:
     world = large_world(12, 2, seed=9)
     found = measured(world, "CS@12", "CS@4000", "NCS@10000000", "SR[m=3]@9999", "nDCG@77")
-    assert np.array_equal(found[parse("CS@12"), "i2t"].values, found[parse("CS@4000"), "i2t"].values)
-    assert found[parse("CS@4000"), "i2t"].gallery == 12
-    assert (found[parse("NCS@10000000"), "t2i"].values == 1).all()
-    assert (found[parse("SR[m=3]@9999"), "t2i"].values == 1).all()
+    assert np.array_equal(found[parse("CS@12"), 0].values, found[parse("CS@4000"), 0].values)
+    assert found[parse("CS@4000"), 0].gallery == 12
+    assert (found[parse("NCS@10000000"), 1].values == 1).all()
+    assert (found[parse("SR[m=3]@9999"), 1].values == 1).all()
 
 
 def test_progress_ends_at_the_number_of_blocks() -> None:
@@ -220,7 +221,7 @@ def refused_run(name: str, view: str = "cider", cut: str = "", gain: float | Non
     if gain is not None:
         world.gains[(2, 5) if gain < 0 else ...] = gain
     scores, gains = world.scores[cut == "scores" :], world.gains[:, cut == "gains" :]
-    return run(Matrix(scores), split, [parse(name)], {view: FakeGains(gains)})
+    return run(System(Matrix(scores)), split, [parse(name)], {view: FakeGains(gains)})
 
 
 REFUSED: dict[str, tuple[type[Exception], dict[str, Any]]] = {
@@ -253,14 +254,14 @@ def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
     made: list[int] = []
 
     class Counted(FakeGains):
-        def rows(self, direction: Direction, start: int, stop: int) -> Any:
-            found = super().rows(direction, start, stop)
+        def rows(self, start: int, stop: int) -> Any:
+            found = super().rows(start, stop)
             made.append(found.size)
             return found
 
     rng = np.random.default_rng(images)
     one = np.arange(images)
-    dot = Dot(*(rng.normal(size=(images, 8)).astype(np.float32) for _ in range(2)))
+    dot = System(Dot(*(rng.normal(size=(images, 8)).astype(np.float32) for _ in range(2))))
     gains = {"cider": Counted(rng.random((images, images)))}
     run(dot, Split("custom", one, one, one), [parse(name) for name in names], gains)
     assert sum(made) <= 2 * images**2
@@ -283,7 +284,7 @@ def test_a_metric_may_read_the_gain_order_and_the_pseudo_positives(refuses: Refu
     rng = np.random.default_rng(1)
     one = np.arange(300)
     split = Split("custom", one, one, one)
-    dot = Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2)))
+    dot = System(Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2))))
     gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
     found = run(dot, split, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
     assert all(np.isfinite(v.values).all() for v in found.values())

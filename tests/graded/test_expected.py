@@ -19,10 +19,9 @@ from tests.messages import Refuses
 from tests.worlds import relevance
 from vsebench.errors import UsageError
 from vsebench.metrics import families, parse
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Matrix
-from vsebench.types import EVERYTHING, Candidates, Split
+from vsebench.rank.count import Targets, count
+from vsebench.rank.scorers import Matrix, System
+from vsebench.types import EVERYTHING, Candidates, Side, Split
 
 BINARY = ["R@1", "R@2", "R@4", "R@9", "Recall@1", "Recall@3", "MeanR", "MRR", "R-P", "mAP@R"]
 GRADED = [
@@ -53,18 +52,19 @@ def judged(draw: st.DrawFn) -> tuple[Any, Any, Any]:
         candidates = Candidates(fold=(folds, np.array([0, 0, 0, 1, 1, 1])))
         allowed = {q: range(3 * f, 3 * f + 3) for q, f in enumerate(folds.tolist())}
     if kind == "without":
-        candidates = Candidates(excluded=relevance("i2t", {q: [q] for q in range(queries)}))
+        candidates = Candidates(excluded=relevance({q: [q] for q in range(queries)}))
         allowed = {q: [g for g in range(6) if g != q] for q in range(queries)}
     rows = {q: draw(st.lists(st.sampled_from(list(a)), min_size=1, unique=True)) for q, a in allowed.items()}
     missing = draw(st.dictionaries(st.integers(0, queries - 1), st.integers(0, 2)))
-    return scores, relevance("i2t", {q: sorted(r) for q, r in rows.items()}, missing), candidates
+    return scores, relevance({q: sorted(r) for q, r in rows.items()}, missing), candidates
 
 
 @settings(max_examples=60)
 @given(judged())
 def test_metrics_of_judgements_are_means_over_all_orders(case: tuple[Any, Any, Any]) -> None:
     scores, judgements, candidates = case
-    ranks = observe(Matrix(scores), [Targets("x", judgements, candidates)], ties="expected")["i2t"].ranks["x"]
+    targets = [Targets("x", judgements, candidates)]
+    ranks = count(System(Matrix(scores)), (targets, []), ties="expected")[0]["x"]
     want: dict[str, list[float]] = {name: [] for name in BINARY}
     for i, (query, relevant) in enumerate(oracle.positives(judgements).items()):
         among = oracle.candidates_of(query, 6, candidates)
@@ -89,22 +89,22 @@ def small_worlds(draw: st.DrawFn) -> oracle_graded.World:
     return oracle_graded.World(split, scores, gains)
 
 
-def mean_over_orders(world: oracle_graded.World, name: str, direction: Any) -> dict[int, float]:
+def mean_over_orders(world: oracle_graded.World, name: str, side: Side) -> dict[int, float]:
     """Query -> mean of the oracle's values over all orders of tied items; scores become places in an order."""
     spec = spec_of(parse(name))
     if spec.stem == "Kendall":
-        return world.values(spec, direction)  # pairs of equal scores are neither concordant nor discordant
-    queries, items = world.items(oracle_graded.Spec(spec.stem), direction, None)
+        return world.values(spec, side)  # pairs of equal scores are neither concordant nor discordant
+    queries, items = world.items(oracle_graded.Spec(spec.stem), side, None)
     found: dict[int, float] = {}
     for query in queries:
-        row = [world.pair(world.scores, direction, query, g) for g in items]
+        row = [world.pair(world.scores, side, query, g) for g in items]
         each = []
         for order in orders(row, items):
             untied = world.scores.copy()
             place = np.empty(len(items))
             place[order] = -np.arange(len(items))
-            untied[(query, slice(None)) if direction == "i2t" else (slice(None), query)] = place
-            one = oracle_graded.World(world.split, untied, world.gains).values(spec, direction)
+            untied[(query, slice(None)) if side == 0 else (slice(None), query)] = place
+            one = oracle_graded.World(world.split, untied, world.gains).values(spec, side)
             if query in one:
                 each.append(one[query])
         if each:
@@ -117,8 +117,8 @@ def mean_over_orders(world: oracle_graded.World, name: str, direction: Any) -> d
 def test_metrics_of_gains_are_means_over_all_orders(world: oracle_graded.World, names: list[str]) -> None:
     if any(n.startswith("MLD") for n in names):
         world.gains[world.gains == 0] = 0.125  # a gain of 0 is not that of a label distance
-    for (m, direction), got in measured(world, *names, expected=True).items():
-        want = mean_over_orders(world, m.name, direction)
+    for (m, side), got in measured(world, *names, expected=True).items():
+        want = mean_over_orders(world, m.name, side)
         assert got.index.tolist() == sorted(want)
         assert got.values.tolist() == pytest.approx([want[q] for q in sorted(want)], abs=1e-12, nan_ok=True), str(m)
 
@@ -135,18 +135,14 @@ def test_without_ties_nothing_changes(rng: np.random.Generator) -> None:
 
 
 def test_all_scores_equal() -> None:
-    # two images: R@1 of both orders is 1 and 0, 1 / rank is 1 and 1/2; the metric of the mean rank 1.5 is another
+    # two images: R@1 of both orders is 1 and 0, 1 / rank is 1 and 1/2
     one = np.ones((2, 1))
-    names = ["R@1", "MRR", "MeanR"]
-    values = {
-        ties: [r.value for r in vsebench.evaluate(one, one, metrics=names, captions_per_image=1, ties=ties).results]
-        for ties in ("expected", "mean-rank")
-    }
-    assert values["expected"] == [0.5, 0.5, 0.75, 0.75, 1.5, 1.5]
-    assert values["mean-rank"] == pytest.approx([0.0, 0.0, 2 / 3, 2 / 3, 1.5, 1.5])
+    report = vsebench.evaluate(one, one, metrics="R@1,MRR,MeanR", captions_per_image=1, ties="expected")
+    assert [r.value for r in report.results] == [0.5, 0.5, 0.75, 0.75, 1.5, 1.5]
     # a collapsed model of 5,000 images finds a caption of five by chance
     scores = np.zeros((1, 25_000), np.float32)
-    ranks = observe(Matrix(scores), [Targets("x", relevance("i2t", {0: range(5)}))], ties="expected")["i2t"].ranks["x"]
+    targets = [Targets("x", relevance({0: range(5)}))]
+    ranks = count(System(Matrix(scores)), (targets, []), ties="expected")[0]["x"]
     assert parse("R@1").per_query(ranks) == pytest.approx(5 / 25_000, rel=1e-12)
     missed = np.prod([(24_995 - i) / (25_000 - i) for i in range(10)])
     assert parse("R@10").per_query(ranks) == pytest.approx(1 - missed, rel=1e-9)
@@ -175,10 +171,10 @@ def test_graded_metrics_in_a_report(tmp_path: Any) -> None:
     report = vsebench.evaluate(one, one, metrics=names, ties="expected", **options)
     assert report["matrix:NCS@1", "i2t"].per_query.tolist() == [0.5, 0.75]
     assert "|ties:expected|" in report.signature and not any("ties" in n for n in report.notes)
-    by_rank = vsebench.evaluate(one, one, metrics=names, ties="mean-rank", **options)
+    by_rank = vsebench.evaluate(one, one, metrics=names, ties="optimistic", **options)
     assert "|ties:index|" in by_rank.signature
     assert "ties is about binary judgements: graded metrics take ties in the order of the index" in by_rank.notes
 
 
-def test_mean_is_refused_with_both_rules(refuses: Refuses) -> None:
+def test_mean_is_called_expected(refuses: Refuses) -> None:
     refuses(UsageError, vsebench.evaluate, np.eye(2), np.eye(2), captions_per_image=1, ties="mean")

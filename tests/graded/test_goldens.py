@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.graded_worlds import FakeGains
+from tests import graded_worlds
 from tests.oracle_graded import World
-from vsebench.graded.engine import run
-from vsebench.graded.measure import Found
-from vsebench.metrics import parse
+from vsebench.graded.engine import GradedValues
+from vsebench.metrics import Metric, parse
 from vsebench.metrics.discounted import discounted_gain, label_distance
 from vsebench.metrics.gain_order import gain_order
 from vsebench.metrics.tau import kendall
-from vsebench.rank.scorers import Matrix
 from vsebench.types import DIRECTIONS, Split
 
 Golden = Callable[[str], dict[str, Any]]
@@ -28,8 +26,10 @@ def world_of(scores: Any, gains: Any, captions_per_image: int) -> World:
     return World(split, np.array(scores, float), np.array(gains, float))
 
 
-def measured(world: World, *names: str) -> Found:
-    return run(Matrix(world.scores), world.split, [parse(n) for n in names], {"cider": FakeGains(world.gains)})
+def measured(world: World, *names: str) -> dict[tuple[Metric, str], GradedValues]:
+    """By metric and direction, as the stored values."""
+    found = graded_worlds.measured(world, *names)
+    return {(m, DIRECTIONS[side]): values for (m, side), values in found.items()}
 
 
 def test_cs_at_3_6x6(golden: Golden) -> None:
@@ -111,7 +111,7 @@ def test_semantic_recall_6x30(golden: Golden) -> None:
         direction, m, k = key.split("_")
         name = f"SR[m={m[1:]}]@{k[1:]}"
         found = measured(world, name)
-        assert 100 * found[parse(name), direction].mean == pytest.approx(want["SR"])  # type: ignore[index]
+        assert 100 * found[parse(name), direction].mean == pytest.approx(want["SR"])
     by_image(world, "SR", case["official"]["values"])
 
 
@@ -121,7 +121,7 @@ def by_image(world: World, stem: str, expected: dict[str, float]) -> None:
     for key, want in expected.items():
         direction, m, ground_truth, k = key.split("_")
         name = f"{stem}[m={m[1:]},unit=image,gt={'in' if ground_truth == 'gt' else 'out'}]@{k[1:]}"
-        assert 100 * measured(world, name)[parse(name), direction].mean == pytest.approx(want), key  # type: ignore[index]
+        assert 100 * measured(world, name)[parse(name), direction].mean == pytest.approx(want), key
 
 
 def test_recall_any_hit_extended_set_6x30(golden: Golden) -> None:

@@ -17,11 +17,11 @@ from vsebench.graded.engine import from_lists, run
 from vsebench.graded.influence import random_order
 from vsebench.metrics import parse
 from vsebench.rank.order import top_lists
-from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, Float, Tops
+from vsebench.rank.scorers import Dot, Matrix, System
+from vsebench.types import BOTH, Float, Side, Tops
 
 
-def expected(world: oracle_graded.World, name: str, direction: Direction, sample: int = 1000) -> Float:
+def expected(world: oracle_graded.World, name: str, side: Side, sample: int = 1000) -> Float:
     """(2, image) influences by their definition."""
     spec, split = spec_of(parse(name)), world.split
     n = len(split.image_ids)
@@ -31,23 +31,23 @@ def expected(world: oracle_graded.World, name: str, direction: Direction, sample
         folds = sorted(set(split.fold.tolist()))[: 1 if spec.on == "block" else None]
     out = np.zeros((2, n))
     for fold in folds:
-        queries, gallery = world.items(spec, direction, fold)
-        own = {q: q if direction == "i2t" else int(split.image_of[q]) for q in queries}
-        values = {q: world.value(spec, direction, q, gallery, fold) for q in queries}
-        ids = split.image_ids if direction == "i2t" else split.caption_ids
+        queries, gallery = world.items(spec, side, fold)
+        own = {q: q if side == 0 else int(split.image_of[q]) for q in queries}
+        values = {q: world.value(spec, side, q, gallery, fold) for q in queries}
+        ids = split.image_ids if side == 0 else split.caption_ids
         turn = np.argsort(random_order(ids[np.array(queries, int)]))
         known = [queries[i] for i in turn[:sample] if not math.isnan(values[queries[i]])]
         part = np.zeros((2, n))
-        for image in {int(i) for i in (split.image_of[gallery] if direction == "i2t" else gallery)}:
+        for image in {int(i) for i in (split.image_of[gallery] if side == 0 else gallery)}:
             less = replace(world, removed=image)
-            kept = less.items(spec, direction, fold)[1]
+            kept = less.items(spec, side, fold)[1]
             for q in known:
                 if own[q] == image:
                     continue
                 if spec.stem in ("CS", "Kendall"):
-                    left = world.value(spec, direction, q, gallery, fold, image)
+                    left = world.value(spec, side, q, gallery, fold, image)
                 else:
-                    left = less.value(spec, direction, q, kept, fold)
+                    left = less.value(spec, side, q, kept, fold)
                 part[place[own[q]] % 2, image] += 0 if math.isnan(left) else values[q] - left
         out += part / max(1, len(known)) / len(folds)
     return out
@@ -56,11 +56,9 @@ def expected(world: oracle_graded.World, name: str, direction: Direction, sample
 def agree(world: oracle_graded.World, *names: str, sample: int = 1000, **options: object) -> None:
     found = measured(world, *names, influence=True, **options)
     for name in names:
-        for direction in DIRECTIONS:
-            got = found[parse(name), direction]
-            np.testing.assert_allclose(
-                got.influence, expected(world, name, direction, sample), atol=1e-10, err_msg=name
-            )
+        for side in BOTH:
+            got = found[parse(name), side]
+            np.testing.assert_allclose(got.influence, expected(world, name, side, sample), atol=1e-10, err_msg=name)
 
 
 @given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
@@ -95,7 +93,7 @@ def test_blocks_and_threads_change_no_digit() -> None:
     gains = {"cider": FakeGains(world.gains)}
     metrics = [parse(n) for n in NAMES if "SR[m=70]" not in n]
     results = [
-        run(Dot(images, captions), world.split, metrics, gains, threads=threads, block=block, influence=True)
+        run(System(Dot(images, captions)), world.split, metrics, gains, threads=threads, block=block, influence=True)
         for threads, block in ((1, None), (2, 5), (2, 64))
     ]
     for key, values in results[0].items():
@@ -107,12 +105,13 @@ def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None
     world = large_world(20, 2, seed=6)
     gains, metrics = {"cider": FakeGains(world.gains)}, [parse("NCS@3"), parse("SR@2")]
     scores = world.scores + np.arange(world.scores.size).reshape(world.scores.shape) * 1e-6  # no ties
-    wanted = run(Matrix(scores), world.split, metrics, gains, influence=True)
+    system = System(Matrix(scores))
+    wanted = run(system, world.split, metrics, gains, influence=True)
     most = int(np.bincount(world.split.image_of).max())
 
-    def lists(extra: int) -> dict[Direction, Tops]:
-        depths: dict[Direction, int] = {"i2t": 3 + extra, "t2i": 3 + min(extra, 1)}
-        return {d: top_lists(Matrix(scores), d, k, threads=1) for d, k in depths.items()}
+    def lists(extra: int) -> dict[Side, Tops]:
+        depths = 3 + extra, 3 + min(extra, 1)
+        return {side: top_lists(system.both[side], depths[side], threads=1) for side in BOTH}
 
     found = from_lists(lists(most), world.split, metrics, gains, influence=True)
     for key, values in wanted.items():
@@ -123,8 +122,8 @@ def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None
 
 def test_metrics_that_read_deep_have_none() -> None:
     found = measured(large_world(120, 1, seed=7), "NCS@101", "NCS@100", influence=True)
-    assert found[parse("NCS@101"), "i2t"].influence is None
-    assert found[parse("NCS@100"), "i2t"].influence is not None
+    assert found[parse("NCS@101"), 0].influence is None
+    assert found[parse("NCS@100"), 0].influence is not None
 
 
 def test_label_distances_too_large_for_the_sums_have_none() -> None:

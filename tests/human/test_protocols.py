@@ -108,11 +108,9 @@ class Fake:
     def __init__(self, split: Split) -> None:
         self.split = split
 
-    def at(self, direction: str, queries: Int, items: Int) -> Float:
-        assert direction == "t2i"
-        own = [[" ".join(self.references(i)) for i in row] for row in items.tolist()]
-        texts = self.split.captions or ()
-        sizes = [[len(r) + 100 * len(texts[q]) for r in row] for q, row in zip(queries.tolist(), own, strict=True)]
+    def at(self, queries: Int, items: Int) -> Float:
+        own, texts = [" ".join(self.references(i)) for i in queries.tolist()], self.split.captions or ()
+        sizes = [[len(r) + 100 * len(texts[c]) for c in row] for r, row in zip(own, items.tolist(), strict=True)]
         return np.array(sizes, np.float32)
 
     def references(self, image: int) -> list[str]:
@@ -222,7 +220,7 @@ def test_spice_on_flickr8k_as_published(
     flickr: dict[str, Task], real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.spice_fake import store_tuples
-    from vsebench.relevance.spice.tuples import Tuples, normal, words
+    from vsebench.relevance.spice.file import Tuples, normal, words
 
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     folder = real_data / "spice"

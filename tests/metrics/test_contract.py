@@ -28,10 +28,10 @@ SUMS = [m for m in map(parse, NAMES) if m.family.compute is None]
 ALL = [*PER_QUERY, *SUMS]
 GALLERY = 6
 JUDGED = {
-    "one": relevance("i2t", {0: [2]}),
-    "two": relevance("i2t", {0: [1, 4]}),
-    "most": relevance("i2t", {0: [0, 1, 3, 5]}),
-    "one of three is not in the gallery": relevance("i2t", {0: [1, 4]}, {0: 1}),
+    "one": relevance({0: [2]}),
+    "two": relevance({0: [1, 4]}),
+    "most": relevance({0: [0, 1, 3, 5]}),
+    "one of three is not in the gallery": relevance({0: [1, 4]}, {0: 1}),
 }
 
 
@@ -139,7 +139,7 @@ def test_moving_a_relevant_item_up_never_hurts(m: Metric, judged: Relevance) -> 
 @given(st.permutations(range(GALLERY)), st.permutations(range(GALLERY)), st.sampled_from(sorted(JUDGED)))
 def test_the_numbering_of_gallery_items_does_not_matter(order: list[int], renamed: list[int], which: str) -> None:
     judged = JUDGED[which]
-    other = relevance("i2t", {0: [renamed[g] for g in judged.items.tolist()]}, {0: int(judged.missing[0])})
+    other = relevance({0: [renamed[g] for g in judged.items.tolist()]}, {0: int(judged.missing[0])})
     for m in PER_QUERY:
         assert per_query(m, judged, tuple(order)) == per_query(m, other, tuple(renamed[g] for g in order))
 
@@ -172,7 +172,7 @@ def test_the_order_of_queries_does_not_matter(m: Metric) -> None:
     rank = {0: [3, 1], 1: [6], 2: [2, 4, 5]}
 
     def value(queries: list[int]) -> float:
-        judged = relevance("i2t", {i: rows[q] for i, q in enumerate(queries)})
+        judged = relevance({i: rows[q] for i, q in enumerate(queries)})
         ranks = Ranks(judged, np.array([r for q in queries for r in rank[q]]), np.zeros(6, bool))
         split = Split("custom", np.arange(3), np.arange(6), np.arange(6) % 3)
         return measure(m, ranks, split, "i2t", "skip").value

@@ -15,7 +15,7 @@ from vsebench.errors import UsageError
 from vsebench.metrics import Metric, families, metric, parse
 from vsebench.metrics.declare import known_names, separate
 from vsebench.metrics.values import values
-from vsebench.types import DIRECTIONS
+from vsebench.types import BOTH
 
 GRADED = families(graded=True)
 SINGLE = [m for m in map(parse, (f"cider:{n}" for n in known_names(graded=True))) if m.family.compute is not None]
@@ -79,11 +79,11 @@ def test_range_and_oracle(m: Metric) -> None:
     world = large_world(14, 3, seed=3, lowest=1)
     world.gains /= 2  # at most 1, and exact in float32
     found = measured(world, str(m))
-    for d in DIRECTIONS:
-        value = found[m, d].values
+    for side in BOTH:
+        value = found[m, side].values
         known = value[~np.isnan(value)]
         assert len(known) and (known >= m.family.low).all() and (known <= (m.family.high or np.inf)).all()
-        assert value.tolist() == pytest.approx(list(world.values(spec_of(m), d).values()), rel=1e-6, nan_ok=True)
+        assert value.tolist() == pytest.approx(list(world.values(spec_of(m), side).values()), rel=1e-6, nan_ok=True)
 
 
 @pytest.mark.parametrize("m", [m for m in SINGLE if m.template != "MLD@{k}"], ids=str)

@@ -184,7 +184,7 @@ def test_every_kernel_is_compiled_once_also_on_a_full_disk(tmp_path: Path) -> No
     found, notes = json.loads(done.stdout)
     assert any(note.startswith("compiled code is not kept") and "NUMBA_CACHE_DIR" in note for note in notes)
     kernels = {
-        "rank.kernels": ("pair_dots", "count_rows", "count_columns", "_compare_rows"),
+        "rank.kernels": ("pair_dots", "count", "transpose", "_row_span"),
         "numeric.sort_kernels": ("radix",),
         "metrics.tau_kernels": ("above",),
         "relevance.cider.kernels": ("image_rows", "caption_rows"),

@@ -27,8 +27,7 @@ from vsebench.metrics import declare, families, parse
 from vsebench.metrics.declare import separate
 from vsebench.metrics.suites import ALL, members
 from vsebench.relevance import judgements
-from vsebench.relevance.settings import SETTINGS
-from vsebench.relevance.sources import kinds_of_gains, parse_spec
+from vsebench.relevance.sources import SETTINGS, kinds_of_gains, parse_spec
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(p for folder in ("", "studies") for p in (ROOT / "docs" / folder).glob("*.md"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import subprocess
@@ -31,8 +30,8 @@ from vsebench.rank import backends
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, Candidates, Direction, Int, Tops
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
+from vsebench.types import Candidates, Int, Tops
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from vsebench.numeric.torch_support import device_faults  # noqa: E402
@@ -47,8 +46,8 @@ def device(request: pytest.FixtureRequest) -> Any:
 
 def scorers(world: worlds.World) -> Iterator[Scorer]:
     """Inner products, cosines of vectors that are not of unit length, and matrices of both dtypes."""
-    scores = world.scores("i2t")
-    yield Dot(world.images, world.captions)
+    scores = world.scores[0]
+    yield world.system.forward
     yield Dot(world.images, world.captions, cosine=True)
     yield Matrix(scores)
     yield Matrix(scores.astype(np.float16), np.arange(len(scores))[::-1].copy(), None)
@@ -58,24 +57,23 @@ def scorers(world: worlds.World) -> Iterator[Scorer]:
 @pytest.mark.parametrize("shape", [None, (9, 70), (64, 640)])
 def test_ranks_and_lists_of_ties(reach: int, shape: tuple[int, int] | None, device: Any) -> None:
     world = worlds.tied_world(40, 700, 3, reach, seed=reach)
-    requests = [Targets("x", r) for r in world.judged.values()]
-    for scorer, (i, c) in zip(scorers(world), ((1, 200), (200, 10), (10, 1), (700, 40)), strict=True):
-        same_observations(scorer, requests, device, depth={"i2t": i, "t2i": c}, tile_shape=shape)
+    for scorer, depth in zip(scorers(world), ((1, 200), (200, 10), (10, 1), (700, 40)), strict=True):
+        same_observations(scorer, world.targets, device, depth=depth, tile_shape=shape)
 
 
 def test_all_scores_equal(device: Any) -> None:
-    judged = [worlds.relevance("i2t", {3: [5, 250], 7: [0]}), worlds.relevance("t2i", {9: [4], 200: [0, 12]})]
-    requests = [Targets("x", r) for r in judged]
+    judged = worlds.relevance({3: [5, 250], 7: [0]}), worlds.relevance({9: [4], 200: [0, 12]})
+    rows, columns = ([Targets("x", r)] for r in judged)
     ones = Dot(np.ones((13, 8), np.float32), np.ones((300, 8), np.float32))
     for scorer in (ones, Matrix(np.zeros((13, 300)))):
-        same_observations(scorer, requests, device, depth={"i2t": 7, "t2i": 3})
+        same_observations(scorer, (rows, columns), device, depth=(7, 3))
 
 
 @pytest.mark.parametrize("ordered", ["ascending", "descending"])
 def test_lists_of_galleries_in_order(ordered: str, device: Any) -> None:
     line = np.arange(5000.0) * (1 if ordered == "ascending" else -1)
-    same_observations(Matrix(line[None, :]), [], device, depth={"i2t": 7}, tile_shape=(1, 640))
-    same_observations(Matrix(line[:, None]), [], device, depth={"t2i": 7}, tile_shape=(640, 1))
+    same_observations(Matrix(line[None, :]), ([], []), device, depth=(7, 0), tile_shape=(1, 640))
+    same_observations(Matrix(line[:, None]), ([], []), device, depth=(0, 7), tile_shape=(640, 1))
 
 
 def test_folds_and_excluded_items(device: Any) -> None:
@@ -83,43 +81,40 @@ def test_folds_and_excluded_items(device: Any) -> None:
     images, captions = rng.integers(-2, 3, (60, 5)), rng.integers(-2, 3, (300, 5))
     images[:, 0], captions[:, 0] = 1, 1
     scorer = Dot(images.astype(np.float32), captions.astype(np.float32))
-    image_fold = rng.permutation(np.arange(60) % 4)
-    caption_fold = np.sort(np.arange(300) % 4)
-    inside = {d: {} for d in DIRECTIONS}  # type: dict[Direction, dict[int, list[int]]]
-    for i, c in itertools.product(range(60), range(0, 300, 11)):
-        if image_fold[i] == caption_fold[c]:
-            inside["i2t"].setdefault(i, []).append(c)
-            inside["t2i"].setdefault(c, []).append(i)
-    requests = [
-        Targets("fold", worlds.relevance("i2t", inside["i2t"]), Candidates(fold=(image_fold, caption_fold))),
-        Targets("fold", worlds.relevance("t2i", inside["t2i"]), Candidates(fold=(caption_fold, image_fold))),
-        Targets("all", worlds.relevance("i2t", inside["i2t"])),
-        Targets(
-            "without", worlds.relevance("i2t", {i: [2 * i] for i in range(60)}),
-            Candidates(excluded=worlds.relevance("i2t", {i: [2 * i + 1, 299] for i in range(0, 60, 2)})),
-        ),
-    ]  # fmt: skip
+    folds = rng.permutation(np.arange(60) % 4), np.sort(np.arange(300) % 4), np.sort(np.arange(60) % 4)
+
+    def inside(fold: tuple[Int, Int], step: int) -> worlds.Relevance:
+        chosen = np.equal.outer(*fold) & (np.arange(len(fold[1])) % step == 0)
+        return worlds.relevance({q: np.flatnonzero(row) for q, row in enumerate(chosen)})
+
+    excluded = worlds.relevance({i: [2 * i + 1, 299] for i in range(0, 60, 2)})
+    rows = [
+        Targets("fold", inside(folds[:2], 11), Candidates(fold=folds[:2])),
+        Targets("all", inside(folds[:2], 11)),
+        Targets("without", worlds.relevance({i: [2 * i] for i in range(60)}), Candidates(excluded=excluded)),
+    ]
+    columns = [Targets("fold", inside(folds[1:], 3), Candidates(fold=folds[1:]))]
     for shape in (None, (17, 130)):
-        same_observations(scorer, requests, device, tile_shape=shape)
+        same_observations(scorer, (rows, columns), device, tile_shape=shape)
 
 
-def blocks(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> ordering.Order:
+def blocks(scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
     """The reference, a query at a time."""
-    parts = [ordering.order(scorer, direction, queries[i : i + 1], k, gallery) for i in range(len(queries))]
+    parts = [ordering.order(scorer, queries[i : i + 1], k, gallery) for i in range(len(queries))]
     return Tops.of(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]), parts[0].gallery)
 
 
 def same_orders(scorer: Scorer, device: Any) -> None:
     """Orders of all and of some queries and items, at depths on both sides of ``SHALLOW``."""
-    for direction in DIRECTIONS:
-        n, m = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+    for own in System(scorer).both:
+        n, m = own.shape
         for queries, gallery in ((np.arange(n), None), (np.arange(1, n, 3), np.arange(0, m, 2))):
             width = m if gallery is None else len(gallery)
             for k in sorted({1, 10, min(70, width), width}):
-                want = blocks(scorer, direction, queries, k, gallery)
-                found = order.order_of(device, scorer, direction, queries, k, gallery)
-                assert found.items.dtype == np.int32 and np.array_equal(found.items, want.items), (direction, k)
-                assert np.array_equal(found.tied, want.tied), (direction, k)
+                want = blocks(own, queries, k, gallery)
+                found = order.order_of(device, own, queries, k, gallery)
+                assert found.items.dtype == np.int32 and np.array_equal(found.items, want.items), (own.shape, k)
+                assert np.array_equal(found.tied, want.tied), (own.shape, k)
 
 
 def test_orders_of_ties(device: Any) -> None:
@@ -133,16 +128,15 @@ def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) ->
     for kind in ("cpu", "cuda"):
         monkeypatch.setitem(settings.SCORES, kind, 1000)  # several blocks, vectors converted in pieces
     for name, images, captions, exact in hard_vectors(dim, np.random.default_rng(dim)):
-        scorer = Dot(images, captions)
-        for direction, scores in zip(DIRECTIONS, (exact, exact.T), strict=True):
+        for scorer, scores in zip(System(Dot(images, captions)).both, (exact, exact.T), strict=True):
             best = np.argsort(-scores, axis=1, kind="stable")
             for k in (1, 10, 71):
-                found = order.order_of(device, scorer, direction, np.arange(len(best)), k, None)
-                assert np.array_equal(found.items, best[:, :k]), (name, direction, k)
-        judged = worlds.relevance("i2t", {i: [i, 0] for i in range(len(images))})
+                found = order.order_of(device, scorer, np.arange(len(best)), k, None)
+                assert np.array_equal(found.items, best[:, :k]), (name, scorer.shape, k)
+        targets = [Targets("x", worlds.relevance({i: [i, 0] for i in range(len(images))}))]
         for cosine in (False, True):
             scorer = Dot(images, captions, cosine)
-            same_observations(scorer, [Targets("x", judged)], device, depth={"i2t": 5, "t2i": 5}, tile_shape=(9, 70))
+            same_observations(scorer, (targets, []), device, depth=(5, 5), tile_shape=(9, 70))
 
 
 @pytest.mark.parametrize("cosine", [False, True, None])
@@ -151,9 +145,9 @@ def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypa
     """Also where a task orders 16 queries together and measures them a few at a time."""
     if pieces:
         monkeypatch.setattr(graded, "block_scores", lambda _: 1000)
-    scorer, world = vector_world(bool(cosine))
-    scorers = Matrix(world.scores) if cosine is None else scorer
-    same_values(scorers, world, GRADED, block=16, order=ordering.Order(partial(order.order_of, device)))
+    system, world = vector_world(bool(cosine))
+    system = System(Matrix(world.scores)) if cosine is None else system
+    same_values(system, world, GRADED, block=16, order=ordering.Order(partial(order.order_of, device)))
 
 
 def test_threads_of_the_user_are_restored(device: Any) -> None:
@@ -161,9 +155,8 @@ def test_threads_of_the_user_are_restored(device: Any) -> None:
     try:
         torch.set_num_threads(2)
         world = worlds.tied_world(20, 60, 3, 2, seed=1)
-        requests = [Targets("x", r) for r in world.judged.values()]
-        observe(Dot(world.images, world.captions), requests, threads=2, scan=partial(scan.scan, device))
-        order.order_of(device, Dot(world.images, world.captions), "i2t", np.arange(5), 3, None)
+        observe(world.system, world.targets, threads=2, scan=partial(scan.scan, device))
+        order.order_of(device, world.system.forward, np.arange(5), 3, None)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -266,17 +259,17 @@ def test_reduced_precision_is_found_where_it_changes_ranks(
     scorer, ours = Dot(images, captions, cosine=True), partial(scan.scan, device)
     if reduced == torch.float64:
         with pytest.raises(DeviceFault, match=str(device)):
-            order.order_of(device, scorer, "i2t", np.arange(60), 300, None)
+            order.order_of(device, scorer, np.arange(60), 300, None)
         return
-    requests = [Targets("x", worlds.relevance("i2t", {i: list(range(50 * i, 50 * i + 50)) for i in range(60)}))]
-    by = ordering.Order(partial(order.order_of, device))
-    for own, depth in ((requests, {}), ([], {"i2t": 5}), ([], {"t2i": 9})):
+    requests = [Targets("x", worlds.relevance({i: list(range(50 * i, 50 * i + 50)) for i in range(60)}))]
+    by, system = ordering.Order(partial(order.order_of, device)), System(scorer)
+    for own, depth in ((requests, (0, 0)), ([], (5, 0)), ([], (0, 9))):
         with pytest.raises(DeviceFault, match=str(device)):
-            observe(scorer, own, scan=ours, depth=depth, order=by)
+            observe(system, (own, []), scan=ours, depth=depth, order=by)
     with pytest.raises(DeviceFault, match=str(device)):
-        order.order_of(device, scorer, "i2t", np.arange(60), 10, None)
+        order.order_of(device, scorer, np.arange(60), 10, None)
     monkeypatch.setattr(vectors.Resident, "compare", lambda *_: None)  # what would have been reported
-    found, want = (observe(scorer, requests, scan=s)["i2t"].ranks["x"].rank for s in (ours, None))
+    found, want = (observe(system, (requests, []), scan=s)[0].ranks["x"].rank for s in (ours, None))
     assert not np.array_equal(found, want)
 
 
@@ -320,21 +313,21 @@ WANTS = (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error:
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
-    scorer, requests = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
+    scorer, targets = world.system.forward, world.targets
     queries, cpu = np.arange(40), torch.device("cpu")
     calls, tiles = failing_at_first(scan.corners, attempts, error)
     monkeypatch.setattr(scan, "corners", tiles)
     orders, one = failing_at_first(order._of_block, attempts, error)
     monkeypatch.setattr(order, "_of_block", one)
     if attempts == 1:
-        same_observations(scorer, requests, cpu)
-        found = order.order_of(cpu, scorer, "i2t", queries, 20, None)
-        assert np.array_equal(found.items, ordering.order(scorer, "i2t", queries, 20, None).items)
+        same_observations(scorer, targets, cpu)
+        found = order.order_of(cpu, scorer, queries, 20, None)
+        assert np.array_equal(found.items, ordering.order(scorer, queries, 20, None).items)
     else:
-        refuses(DeviceMemory, observe, scorer, requests, scan=partial(scan.scan, cpu))
-        refuses(DeviceMemory, order.order_of, cpu, scorer, "i2t", queries, 20, None)
+        refuses(DeviceMemory, observe, world.system, targets, scan=partial(scan.scan, cpu))
+        refuses(DeviceMemory, order.order_of, cpu, scorer, queries, 20, None)
     assert [height for _, height, _ in calls] == [40, 5]
-    assert [len(arguments[3]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
+    assert [len(arguments[2]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
 
 
 def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +335,7 @@ def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
     calls, one = failing_at_first(order._of_block, 1, RuntimeError("CUDA error: device-side assert triggered"))
     monkeypatch.setattr(order, "_of_block", one)
     with pytest.raises(RuntimeError, match="device-side assert"):
-        order.order_of(torch.device("cpu"), scorer, "i2t", np.arange(3), 2, None)
+        order.order_of(torch.device("cpu"), scorer, np.arange(3), 2, None)
     assert len(calls) == 1
 
 
@@ -477,7 +470,7 @@ def test_report_of_coco_5k(real_data: Path, device: Any) -> None:
     same_reports(found, want)
 
 
-@pytest.mark.parametrize("ties", ["index", "mean-rank"])
+@pytest.mark.parametrize("ties", ["index", "expected"])
 def test_queries_with_many_relevant_items_have_the_ranks_of_numpy(ties: str) -> None:
     rng = np.random.default_rng(6)
     images, texts = (rng.integers(-2, 3, (n, 6)).astype(np.float32) for n in (40, 300))

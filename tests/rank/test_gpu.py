@@ -21,7 +21,6 @@ from vsebench import environment
 from vsebench.environment import local_rank
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
 from vsebench.rank.scorers import Dot
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -39,9 +38,8 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
 
 def test_default_tiles_of_a_device(device: Any) -> None:
     world = worlds.tied_world(300, 1700, 4, 3, seed=5)
-    requests = [Targets("x", r) for r in world.judged.values()]
     for cosine in (False, True):
-        same_observations(Dot(world.images, world.captions, cosine), requests, device, depth={"i2t": 9, "t2i": 200})
+        same_observations(Dot(world.images, world.captions, cosine), world.targets, device, depth=(9, 200))
     order_of = ordering.Order(partial(order.order_of, device), order.together)
     same_values(*vector_world(), GRADED, order=order_of)
 

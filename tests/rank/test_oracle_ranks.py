@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,135 +10,133 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
+from tests.worlds import World, canonical, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
 from vsebench.rank import count as counting
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets, count
 from vsebench.rank.observe import observe
 from vsebench.rank.order import REFERENCE
-from vsebench.rank.scorers import Dot, Matrix
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.rank.ties import TIES
-from vsebench.types import DIRECTIONS, EVERYTHING, Candidates, Direction, Relevance
+from vsebench.types import Both, Candidates
 
 
 def check(
-    scorer: Dot | Matrix,
-    scores: dict[Direction, oracle.Scores],
-    requests: list[Targets],
-    rules: tuple[str, ...] = tuple(TIES),
+    system: System,
+    scores: oracle.Scores,
+    targets: Both[list[Targets]],
+    **options: Any,
 ) -> None:
-    """Ranks, tie flags and extremes of the requests are those of the oracle."""
-    for ties in rules:
-        observed = observe(scorer, requests, ties=ties, threads=1)
-        for request in requests:
-            judged = request.relevance
-            got = observed[judged.direction].ranks[request.view]
-            want = [float(r) for r in oracle.ranks(scores[judged.direction], judged, request.candidates, ties)]
-            assert got.rank.tolist() == pytest.approx(want, rel=1e-14), (request.view, ties)
-            assert got.rank.dtype == (np.float64 if ties == "mean-rank" else np.int64)
-            tied = oracle.tied(scores[judged.direction], judged, request.candidates)
-            assert got.tied.tolist() == tied
-            assert (got.extremes is None) == (not any(tied))
-            for end, rule in enumerate(("optimistic", "pessimistic")):
-                ends = oracle.ranks(scores[judged.direction], judged, request.candidates, rule)
-                assert (got.rank if got.extremes is None else got.extremes[end]).tolist() == pytest.approx(
-                    [float(r) for r in ends]
-                )
-
-
-def both(world: World) -> dict[Direction, oracle.Scores]:
-    return {d: world.scores(d) for d in DIRECTIONS}
+    """Ranks, tie flags and extremes of rows and of columns are those of the oracle; ``scores`` are (row, column)."""
+    for ties in TIES:
+        observed = observe(system, targets, ties=ties, **{"threads": 1, **options})
+        for own_scores, requests, found in zip((scores, scores.T), targets, observed, strict=True):
+            for request in requests:
+                judged, got = request.relevance, found.ranks[request.view]
+                assert got.rank.tolist() == oracle.ranks(own_scores, judged, request.candidates, ties)
+                tied = oracle.tied(own_scores, judged, request.candidates)
+                assert got.rank.dtype == np.int64 and got.tied.tolist() == tied
+                assert (got.extremes is None) == (not any(tied))
+                ends = got.extremes or (got.rank, got.rank)
+                for end, rule in zip(ends, ("optimistic", "pessimistic"), strict=True):
+                    assert end.tolist() == oracle.ranks(own_scores, judged, request.candidates, rule)
 
 
 @given(worlds())
 def test_every_tie_rule(world: World) -> None:
-    check(Dot(world.images, world.captions), both(world), [Targets("x", r) for r in world.judged.values()])
+    check(world.system, world.scores[0], world.targets)
 
 
 @given(worlds(reach=1))
 def test_every_tie_rule_of_a_matrix(world: World) -> None:
-    scores = world.scores("i2t")
-    check(Matrix(scores.astype(np.float32)), both(world), [Targets("x", r) for r in world.judged.values()])
+    check(System(Matrix(world.scores[0].astype(np.float32))), world.scores[0], world.targets)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float64"])
+def test_matrices_of_numbers_that_float32_does_not_have(dtype: str, rng: np.random.Generator) -> None:
+    scores = 2**24 + rng.integers(0, 6, (40, 90))
+    check(System(Matrix(scores.astype(dtype))), scores.astype(np.float64), tied_world(40, 90, 1, 1, seed=1).targets)
 
 
 @given(splits(), st.integers(1, 3), st.integers(0, 2**32 - 1))
-def test_folds(split, dim: int, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_folds(split: Any, dim: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = without_zero_rows(rng.integers(-2, 3, (len(split.image_ids), dim)))
     y = without_zero_rows(rng.integers(-2, 3, (len(split.caption_ids), dim)))
-    requests = [Targets("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-    requests += [Targets("all", own(split, d)) for d in DIRECTIONS]
-    check(Dot(x, y), both(World(x, y, {})), requests)
-    for d in DIRECTIONS:
-        fold = observe(Dot(x, y), requests)[d].ranks["fold"].fold
-        query_fold = split.fold if d == "i2t" else split.caption_fold
+    world = World(x, y, own(split))
+    rows, columns = (
+        [Targets("fold", r, inside), Targets("all", r)]
+        for r, inside in zip(world.judged, same_fold(split), strict=True)
+    )
+    check(world.system, world.scores[0], (rows, columns))
+    observed = observe(world.system, (rows, columns))
+    for found, query_fold in zip(observed, (split.fold, split.caption_fold), strict=True):
+        fold = found.ranks["fold"].fold
         assert fold is not None and fold.tolist() == query_fold.tolist()
 
 
 @st.composite
-def with_excluded(draw: st.DrawFn) -> tuple[World, list[Targets]]:
+def with_excluded(draw: st.DrawFn) -> tuple[World, Both[list[Targets]]]:
     """Disjoint relevant and excluded items; some queries exclude nothing."""
     world = draw(worlds())
-    requests = []
-    for direction, gallery in (("i2t", len(world.captions)), ("t2i", len(world.images))):
-        judged = world.judged[direction]  # type: ignore[index]
+    requests: Both[list[Targets]] = [], []
+    for side, judged in enumerate(world.judged):
         chosen = {}
         for query, items in oracle.positives(judged).items():
-            others = sorted(set(range(gallery)) - set(items))
+            others = sorted(set(range(world.scores[side].shape[1])) - set(items))
             if others:
                 chosen[query] = draw(st.sets(st.sampled_from(others), max_size=3))
-        excluded = relevance(direction, chosen, name="own")  # type: ignore[arg-type]
+        excluded = relevance(chosen, name="own")
         if len(excluded.queries):
-            requests.append(Targets("without", judged, Candidates(excluded=excluded)))
-            requests.append(Targets("all", judged))
+            requests[side].append(Targets("without", judged, Candidates(excluded=excluded)))
+            requests[side].append(Targets("all", judged))
     return world, requests
 
 
 @given(with_excluded())
-def test_without(case: tuple[World, list[Targets]]) -> None:
+def test_without(case: tuple[World, Both[list[Targets]]]) -> None:
     world, requests = case
-    if requests:
-        check(Dot(world.images, world.captions), both(world), requests)
+    check(world.system, world.scores[0], requests)
 
 
 @given(with_excluded())
-def test_without_is_masking(case: tuple[World, list[Targets]]) -> None:
-    world, requests = case
-    for request in requests:
-        if request.excluded is None:
-            continue
-        masked = world.scores(request.relevance.direction).astype(np.float32)
-        for query, excluded in oracle.positives(request.excluded).items():
-            masked[query, excluded] = -np.inf
-        image_rows = masked if request.relevance.direction == "i2t" else masked.T
-        d = request.relevance.direction
-        for ties in TIES:
-            without = observe(Dot(world.images, world.captions), [request], ties=ties)[d].ranks["without"]
-            of_masked = observe(Matrix(image_rows), [Targets("x", request.relevance)], ties=ties)[d].ranks["x"]
-            assert without.rank.tolist() == of_masked.rank.tolist()
-            assert without.tied.tolist() == of_masked.tied.tolist()
+def test_without_is_masking(case: tuple[World, Both[list[Targets]]]) -> None:
+    world, targets = case
+    for scorer, scores, requests in zip(world.system.both, world.scores, targets, strict=True):
+        for request in requests[:1]:
+            masked = scores.astype(np.float32)
+            assert request.excluded is not None
+            for query, excluded in oracle.positives(request.excluded).items():
+                masked[query, excluded] = -np.inf
+            for ties in TIES:
+                without = count(System(scorer), ([request], []), ties=ties)[0]["without"]
+                of_masked = count(System(Matrix(masked)), ([Targets("x", request.relevance)], []), ties=ties)[0]["x"]
+                assert without.rank.tolist() == of_masked.rank.tolist()
+                assert without.tied.tolist() == of_masked.tied.tolist()
 
 
-def dense_requests(n: int, m: int, seed: int) -> list[Targets]:
+def dense_requests(n: int, m: int, seed: int) -> Both[list[Targets]]:
     """Many relevant items of most queries, few or none of others; folds, and many excluded items."""
     rng = np.random.default_rng(seed)
     share = np.resize([0, 0.02, 0.4, 0.95], n)[:, None] * np.resize([0.3, 1, 1], m)
     drawn = rng.random((n, m))
     fold = np.arange(n) * 2 // n, np.arange(m) * 2 // m
-    requests = []
-    for d in DIRECTIONS:
-        kept, out = (x if d == "i2t" else x.T for x in (drawn < share, drawn > 1 - share / 3))
-        own_fold, other_fold = fold if d == "i2t" else fold[::-1]
-        inside = kept & (own_fold[:, None] == other_fold)
+    requests: Both[list[Targets]] = [], []
+    for side in (0, 1):
+        kept, out = (x.T if side else x for x in (drawn < share, drawn > 1 - share / 3))
+        folds = fold[::-1] if side else fold
+        inside = kept & np.equal.outer(*folds)
         positive, own_positive, excluded = (
-            relevance(d, {q: np.flatnonzero(row) for q, row in enumerate(x) if row.any()}, name=name)  # type: ignore[misc]
+            relevance({q: np.flatnonzero(row) for q, row in enumerate(x) if row.any()}, name=name)
             for name, x in (("labels", kept), ("inside", inside), ("excluded", out & ~kept))
         )
-        requests += [
-            Targets("all", positive),
-            Targets("without", positive, Candidates(excluded=excluded)),
-            Targets("fold", own_positive, Candidates(fold=(own_fold, other_fold))),
-        ]
+        requests[side].extend(
+            (
+                Targets("all", positive),
+                Targets("without", positive, Candidates(excluded=excluded)),
+                Targets("fold", own_positive, Candidates(fold=folds)),
+            )
+        )
     return requests
 
 
@@ -154,18 +152,16 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
         x[:, 0], y[:, 0] = 1, 4096 + rng.integers(0, 3, m) / 1024
         x[:, 1:], y[:, 1:] = x[:, 1:] / 4096, y[:, 1:] / 4096
     scores = oracle.scores64(x, y)
-    scorer: Dot | Matrix = Dot(x, y)
+    system = System(Dot(x, y))
     if kind.startswith("matrix"):
         scores = rng.integers(0, 3 if "ties" in kind else 10**6, (n, m)).astype(np.float64)
-        scorer = Matrix(scores)
-    requests = dense_requests(n, m, seed=len(kind))
-    assert all(counting._many(r).any() for r in requests)
-    rules = ("index", "optimistic", "pessimistic")
-    check(scorer, {"i2t": scores, "t2i": scores.T}, requests, rules)
+        system = System(Matrix(scores))
+    targets = dense_requests(n, m, seed=len(kind))
+    assert all(counting._many(t).any() for own in targets for t in own)
+    check(system, scores, targets)
     for ties in TIES:
-        ordered, counted = (count(scorer, requests, ties=ties, threads=2, dense=o) for o in (REFERENCE, None))
-        for request in requests:
-            one, other = (o[request.key] for o in (ordered, counted))
+        ordered, counted = (count(system, targets, ties=ties, threads=2, dense=o) for o in (REFERENCE, None))
+        for one, other in ((a[view], b[view]) for a, b in zip(ordered, counted, strict=True) for view in a):
             assert one.rank.tolist() == other.rank.tolist() and one.tied.tolist() == other.tied.tolist()
             assert (one.groups is None) == (other.groups is None)
             for field in vars(one.groups or ()) if one.groups else ():
@@ -177,43 +173,100 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
 )
 def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
     world = tied_world(n, m, dim, reach, seed=n, positives=2)
-    requests = [Targets("x", r) for r in world.judged.values()]
-    rules = ("index", "optimistic", "pessimistic")  # enumerating the orders of a tie of hundreds takes too long
-    for scorer in (Dot(world.images, world.captions), Matrix(world.scores("i2t"))):
-        check(scorer, both(world), requests, rules)
+    for system in (world.system, System(Matrix(world.scores[0]))):
+        check(system, world.scores[0], world.targets)
 
 
-def test_the_expected_rank_is_the_mean_over_all_orders() -> None:
-    # The oracle enumerates sets of ranks; here every order of a tie is enumerated.
-    for size, relevant in ((2, 1), (3, 2), (4, 2), (5, 3), (5, 5)):
-        ranks = [sorted(order.index(item) + 1 for item in range(relevant)) for order in permutations(range(size))]
-        mean = np.mean(ranks, axis=0)
-        assert [float(r) for r in oracle.expected_ranks(size, relevant)] == pytest.approx(mean.tolist())
-        scorer = Matrix(np.zeros((1, size), np.float32))
-        judged = relevance("i2t", {0: range(size - relevant, size)})
-        got = observe(scorer, [Targets("x", judged)], ties="mean-rank")["i2t"].ranks["x"]
-        assert got.rank.tolist() == pytest.approx(mean.tolist())
+def flat(kind: str, rng: np.random.Generator) -> Scorer:
+    """Scores that float32 products do not distinguish."""
+    x, y = (rng.standard_normal((n, 16)).astype(np.float32) for n in (70, 300))
+    if kind == "all vectors equal":
+        return Dot(np.ones_like(x), np.ones_like(y))
+    if kind == "scores close together":  # a standard deviation of 1e-3 about 1
+        x[:], y[:, 1:] = np.eye(16)[0] + 1e-4 * x, 1e-3 * y[:, 1:]
+        y[:, 0] = 1 + 1e-3 * rng.integers(-3, 4, 300)
+        return Dot(x, y, cosine=True)
+    dtype = np.float32 if "32" in kind else np.float64
+    return Matrix(np.full((70, 300), 0.3, dtype))
+
+
+@pytest.mark.parametrize("tile_shape", [None, (70, 300), (1, 300), (70, 1), (9, 130)])
+@pytest.mark.parametrize("kind", ["all vectors equal", "scores close together", "one number 32", "one number 64"])
+def test_more_open_pairs_than_a_thread_keeps(
+    kind: str, tile_shape: tuple[int, int] | None, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel goes on where its list was full, at any row, pair and column."""
+    world, scorer = tied_world(70, 300, 1, 1, seed=3), flat(kind, rng)
+    settle, settled = counting.Counter.settle, list[int]()
+
+    def counted(counter: Any, pair: Any, *rest: Any) -> Any:
+        settled.append(len(pair))
+        return settle(counter, pair, *rest)
+
+    monkeypatch.setattr(counting.Counter, "settle", counted)
+    monkeypatch.setattr(counting, "OPEN", 256)
+    check(System(scorer), canonical(scorer), world.targets, tile_shape=tile_shape, threads=2)
+    assert (not settled) if isinstance(scorer, Matrix) else (len(settled) > 30 and max(settled) <= 256)
+
+
+def same_ranks(one: Both[Any], other: Both[Any]) -> None:
+    for a, b in zip(one, other, strict=True):
+        assert a.ranks.keys() == b.ranks.keys()
+        for view, found in a.ranks.items():
+            assert np.array_equal(found.rank, b.ranks[view].rank) and np.array_equal(found.tied, b.ranks[view].tied)
+        assert (a.top is None) == (b.top is None)
+        assert a.top is None or (np.array_equal(a.top.items, b.top.items) and np.array_equal(a.top.tied, b.top.tied))
+
+
+@pytest.mark.parametrize("kind", ["dot", "cosine", "float32", "float64", "float16, reordered", "column-major"])
+def test_sides_can_be_exchanged(kind: str, rng: np.random.Generator) -> None:
+    """A scorer and its transpose rank the same, in one scan and in two, and so do copies of both."""
+    world = tied_world(60, 400, 3, 2, seed=1)
+    n, m = world.scores[0].shape
+    scorer: Scorer = Dot(world.images, world.captions, kind == "cosine")
+    if kind not in ("dot", "cosine"):
+        orders = (rng.permutation(n), rng.permutation(m)) if "reordered" in kind else (None, None)
+        given = world.scores[0].astype(kind[:7] if "float" in kind else "float64", order="F" if "col" in kind else "C")
+        scorer = Matrix(given, *orders)
+        assert canonical(scorer.T).tolist() == scorer.T.tile(slice(None), slice(None)).tolist()
+    assert np.array_equal(canonical(scorer).T, canonical(scorer.T)) and scorer.T.shape == (m, n)
+    rows, columns = world.targets
+    wanted = observe(System(scorer), (rows, columns), depth=(7, 3), threads=1)
+    for system in (System(scorer, scorer.T), System(scorer, Matrix(canonical(scorer).T.copy()))):
+        for tile_shape in (None, (17, 130)):
+            same_ranks(observe(system, (rows, columns), depth=(7, 3), tile_shape=tile_shape, threads=2), wanted)
+    same_ranks(observe(System(scorer.T), (columns, rows), depth=(3, 7), threads=1), wanted[::-1])
+
+
+def test_scores_of_both_sides_are_ranked_as_two_systems() -> None:
+    one, other = tied_world(60, 400, 3, 2, seed=1), tied_world(60, 400, 3, 2, seed=2)
+    rows, columns = one.targets
+    for forward, backward in (
+        (one.system.forward, other.system.backward),
+        (Matrix(one.scores[0]), Matrix(other.scores[1].astype(np.float32))),
+    ):
+        system = System(forward, backward)
+        found = observe(system, (rows, columns), depth=(7, 3), tile_shape=(13, 50))
+        each = (forward, rows, 7), (backward, columns, 3)
+        of_rows, of_columns = (observe(System(s), (targets, []), depth=(k, 0))[0] for s, targets, k in each)
+        same_ranks(found, (of_rows, of_columns))
+        some = system.take(np.arange(3, 50, 2), slice(20, 90))
+        assert np.array_equal(canonical(some.forward), canonical(forward)[3:50:2, 20:90])
+        assert np.array_equal(canonical(some.backward), canonical(backward)[20:90, 3:50:2])
 
 
 def test_several_requests_in_one_pass_equal_single_requests() -> None:
-    world = tied_world(60, 400, 3, 2, seed=1)
-    other = tied_world(60, 400, 3, 2, seed=2)
-    scorer = Dot(world.images, world.captions)
-    kinds: list[tuple[str, Relevance, Candidates]] = []
-    for w, name in ((world, "a"), (other, "b")):
-        kinds += [(name, r, EVERYTHING) for r in w.judged.values()]
-    all_ranks = observe(scorer, [Targets(*k) for k in kinds])
-    for name, judged, candidates in kinds:
-        single = observe(scorer, [Targets(name, judged, candidates)])
-        one, several = single[judged.direction].ranks[name], all_ranks[judged.direction].ranks[name]
-        assert one.rank.tolist() == several.rank.tolist()
-        assert one.tied.tolist() == several.tied.tolist()
+    world, other = tied_world(60, 400, 3, 2, seed=1), tied_world(60, 400, 3, 2, seed=2)
+    rows, columns = ([Targets("a", r), Targets("b", s)] for r, s in zip(world.judged, other.judged, strict=True))
+    several = count(world.system, (rows, columns))
+    for scorer, targets, found in zip(world.system.both, (rows, columns), several, strict=True):
+        for t in targets:
+            alone = count(System(scorer), ([t], []))[0][t.view]
+            assert np.array_equal(alone.rank, found[t.view].rank) and np.array_equal(alone.tied, found[t.view].tied)
 
 
 def test_excluded_items_of_queries_that_are_ordered_alone() -> None:
     """One query has many relevant items and an exclusion, the other one neither."""
     scores = np.random.default_rng(0).permutation(200).reshape(2, 100).astype(np.float64)
-    targets = Targets(
-        "x", relevance("i2t", {0: range(70), 1: [3]}), Candidates(excluded=relevance("i2t", {0: [80]}, name="e"))
-    )
-    check(Matrix(scores), {"i2t": scores, "t2i": scores.T}, [targets])
+    targets = Targets("x", relevance({0: range(70), 1: [3]}), Candidates(excluded=relevance({0: [80]}, name="e")))
+    check(System(Matrix(scores)), scores, ([targets], []))

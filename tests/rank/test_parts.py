@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -14,15 +14,14 @@ from tests import oracle
 from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
+from vsebench.graded.engine import Found as Measured
 from vsebench.graded.engine import Outs, join, part, run
-from vsebench.graded.measure import Found
 from vsebench.graded.rankings import Together, plan, together
 from vsebench.metrics import Metric, parse
 from vsebench.rank.backends import ranker
 from vsebench.rank.count import (
     Arrays,
     Block,
-    Key,
     Scan,
     Targets,
     count,
@@ -31,10 +30,11 @@ from vsebench.rank.count import (
     make_counters,
     scan_tiles,
 )
-from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, EVERYTHING, Candidates, Ranks, Split
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
+from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Ranks, Split
 
 Edges = list[tuple[int, int]]
+Found = Both[dict[str, Ranks]]
 
 
 def cut(n: int, seed: int, most: int = 5) -> Edges:
@@ -52,51 +52,58 @@ def blocks(images: Edges, captions: Edges, seed: int = 0) -> list[Block]:
 
 
 def in_parts(
-    scorer: Scorer, targets: Sequence[Targets], images: Edges, captions: Edges, ties: str = "index", threads: int = 1,
-    by: Scan = scan_tiles,
-) -> dict[Key, Ranks]:  # fmt: skip
+    system: System, targets: Both[Sequence[Targets]], rows: Edges, columns: Edges, ties: str = "index",
+    threads: int = 1, by: Scan = scan_tiles,
+) -> Found:  # fmt: skip
     """The counts of every block by itself, as in another process, and all of them joined."""
 
-    def counted(block: Block) -> Arrays:
-        return count_block(by, scorer, make_counters(scorer, targets, threads), threads, block)
+    def parts(scorer: Scorer) -> Iterator[tuple[Block, Arrays]]:
+        sides, own = (rows, columns), targets
+        if system.own is not None:  # each has its scan, with its queries as rows
+            sides, own = (sides, (targets[0], [])) if scorer is system.forward else (sides[::-1], (targets[1], []))
+        for block in blocks(*sides):
+            counters = make_counters(scorer, own[0], threads), make_counters(scorer.T, own[1], threads)
+            yield block, count_block(by, scorer, counters, threads, block)
 
-    parts = ((block, counted(block)) for block in blocks(images, captions))
-    return count(scorer, targets, ties=ties, threads=1, scan=joined(parts), dense=None)
+    return count(system, targets, ties=ties, threads=1, scan=joined(parts), dense=None)
 
 
-def same(one: dict[Key, Ranks], other: dict[Key, Ranks]) -> None:
-    assert one.keys() == other.keys()
-    for key, ranks in one.items():
-        assert np.array_equal(ranks.rank, other[key].rank) and np.array_equal(ranks.tied, other[key].tied)
+def same(one: Found, other: Found) -> None:
+    for mine, others in zip(one, other, strict=True):
+        assert mine.keys() == others.keys()
+        for view, ranks in mine.items():
+            assert np.array_equal(ranks.rank, others[view].rank) and np.array_equal(ranks.tied, others[view].tied)
 
 
 @given(worlds(), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["index", "optimistic"]))
 def test_a_scan_in_parts(world: World, seed: int, cosine: bool, ties: str) -> None:
-    scorer = Dot(world.images, world.captions, cosine)
-    targets = [Targets("x", r) for r in world.judged.values()]
-    found = in_parts(scorer, targets, cut(scorer.shape[0], seed), cut(scorer.shape[1], seed + 1), ties)
-    same(found, count(scorer, targets, ties=ties, threads=1))
+    system = System(Dot(world.images, world.captions, cosine))
+    n, m = system.forward.shape
+    found = in_parts(system, world.targets, cut(n, seed), cut(m, seed + 1), ties)
+    same(found, count(system, world.targets, ties=ties, threads=1))
 
 
-@given(splits(), st.integers(0, 2**32 - 1), st.booleans())
-def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool) -> None:
+@given(splits(), st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool, two: bool) -> None:
     rng = np.random.default_rng(seed)
     n, m = len(split.image_ids), len(split.caption_ids)
-    rows = (rng.permutation(n), rng.permutation(m)) if ordered else (None, None)
-    scorer = Matrix(rng.integers(0, 4, (n, m)).astype(np.float64), *rows)
-    targets = [Targets("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-    targets += [Targets("gt", own(split, d)) for d in DIRECTIONS]
-    same(in_parts(scorer, targets, cut(n, seed), cut(m, seed + 1)), count(scorer, targets, threads=1))
+    orders = (rng.permutation(n), rng.permutation(m)) if ordered else (None, None)
+    forward, other = (Matrix(rng.integers(0, 4, (n, m)).astype(np.float64), *orders) for _ in range(2))
+    system = System(forward, other.T if two else None)
+    rows, columns = (
+        [Targets("1k", r, fold), Targets("gt", r)] for r, fold in zip(own(split), same_fold(split), strict=True)
+    )
+    same(in_parts(system, (rows, columns), cut(n, seed), cut(m, seed + 1)), count(system, (rows, columns), threads=1))
 
 
 def test_excluded_items_in_parts() -> None:
     rng = np.random.default_rng(3)
-    scorer = Matrix(rng.integers(0, 3, (9, 14)).astype(np.float32))
-    judged = [relevance("i2t", {0: [1, 2], 7: [3]}), relevance("t2i", {2: [8, 0], 13: [4]})]
-    excluded = [relevance("i2t", {0: [5], 7: [4, 13]}, name="e"), relevance("t2i", {2: [3, 4]}, name="e")]
-    targets = [Targets("x", r, Candidates(excluded=e)) for r, e in zip(judged, excluded, strict=True)]
+    system = System(Matrix(rng.integers(0, 3, (9, 14)).astype(np.float32)))
+    judged = [relevance({0: [1, 2], 7: [3]}), relevance({2: [8, 0], 13: [4]})]
+    excluded = [relevance({0: [5], 7: [4, 13]}, name="e"), relevance({2: [3, 4]}, name="e")]
+    rows, columns = ([Targets("x", r, Candidates(excluded=e))] for r, e in zip(judged, excluded, strict=True))
     images, captions = [(4, 9), (0, 1), (1, 4)], [(9, 14), (0, 3), (3, 9)]
-    same(in_parts(scorer, targets, images, captions), count(scorer, targets))
+    same(in_parts(system, (rows, columns), images, captions), count(system, (rows, columns)))
 
 
 @pytest.mark.parametrize(("threads", "backend"), [(1, "numpy"), (3, "numpy"), (2, "torch:cpu")])
@@ -104,24 +111,22 @@ def test_a_larger_scan_in_parts(threads: int, backend: str) -> None:
     if backend != "numpy":
         pytest.importorskip("torch", reason="torch is not installed")
     world = tied_world(150, 700, 6, 2, seed=8)
-    scorer = Dot(world.images, world.captions)
-    targets = [Targets("x", r) for r in world.judged.values()]
-    found = in_parts(scorer, targets, cut(150, 4, 9), cut(700, 5, 9), threads=threads, by=ranker(backend).scan)
-    same(found, count(scorer, targets, threads=2))
-    for direction, judged in world.judged.items():
-        expected = oracle.ranks(world.scores(direction), judged, EVERYTHING, "index")
-        assert found["x", direction].rank.tolist() == expected
+    edges, by = (cut(150, 4, 9), cut(700, 5, 9)), ranker(backend).scan
+    found = in_parts(world.system, world.targets, *edges, threads=threads, by=by)
+    same(found, count(world.system, world.targets, threads=2))
+    for ranks, scores, judged in zip(found, world.scores, world.judged, strict=True):
+        assert ranks["x"].rank.tolist() == oracle.ranks(scores, judged, EVERYTHING, "index")
 
 
 def measured(
-    scorer: Scorer, split: Split, metrics: list[Metric], gains: dict[str, FakeGains], seed: int, **options: bool
-) -> Found:
+    system: System, split: Split, metrics: list[Metric], gains: dict[str, FakeGains], seed: int, **options: bool
+) -> Measured:
     """Every part measured by itself, as in another process, and all of them joined."""
 
     def fill(own: Sequence[Together], out: Outs) -> None:
-        shares = together(plan(metrics, split, DIRECTIONS, **options))
+        shares = together(plan(metrics, split, BOTH, **options))
         parts = [
-            (i, queries, part(other, scorer, gains, queries, 1))
+            (i, queries, part(other, system.both[other[0].side], gains, queries, 1))
             for i, other in enumerate(shares)
             for queries in cut(len(other[0].queries), seed + i)
         ]
@@ -129,7 +134,7 @@ def measured(
             i, queries, arrays = parts[j]
             join(own[i], out, queries, arrays)
 
-    return run(scorer, split, metrics, gains, **options, fill=fill)
+    return run(system, split, metrics, gains, **options, fill=fill)
 
 
 @given(
@@ -139,25 +144,25 @@ def measured(
 def test_graded_metrics_in_parts(world: object, names: list[str], seed: int, influence: bool) -> None:
     scores, split, values = world.scores, world.split, world.gains  # type: ignore[attr-defined]
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(values)}
-    scorer = Matrix(scores)
-    expected = run(scorer, split, metrics, gains, threads=1, influence=influence)
-    same_found(measured(scorer, split, metrics, gains, seed, influence=influence), expected)
+    system = System(Matrix(scores))
+    expected = run(system, split, metrics, gains, threads=1, influence=influence)
+    same_found(measured(system, split, metrics, gains, seed, influence=influence), expected)
 
 
 def test_graded_metrics_of_a_larger_world_in_parts() -> None:
-    scorer, world = vector_world()
+    system, world = vector_world()
     metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
-        expected = run(scorer, world.split, metrics, gains, threads=2, influence=influence)
-        same_found(measured(scorer, world.split, metrics, gains, 11, influence=influence), expected)
+        expected = run(system, world.split, metrics, gains, threads=2, influence=influence)
+        same_found(measured(system, world.split, metrics, gains, 11, influence=influence), expected)
 
 
 def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
     world = large_world(24, 2, seed=7, lowest=1)
     values = np.minimum(world.gains, 1) / np.where(np.arange(world.gains.shape[1]) == 3, 1e7, 1)
     metrics, gains = [parse("wmd:MLD@3"), parse("wmd:CS@3")], {"wmd": FakeGains(values, "wmd")}
-    scorer = Matrix(world.scores)
-    expected = run(scorer, world.split, metrics, gains, threads=1, influence=True)
-    same_found(measured(scorer, world.split, metrics, gains, 2, influence=True), expected)
+    system = System(Matrix(world.scores))
+    expected = run(system, world.split, metrics, gains, threads=1, influence=True)
+    same_found(measured(system, world.split, metrics, gains, 2, influence=True), expected)
     assert {(m.template, found.influence is None) for (m, _), found in expected.items()} >= {("MLD@{k}", True)}
     assert any(found.influence is not None for found in expected.values())

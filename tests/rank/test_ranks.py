@@ -20,15 +20,15 @@ from vsebench.rank import backends
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot, Matrix, choose, rows_of
+from vsebench.rank.scorers import Dot, Matrix, System, choose, rows_of
 from vsebench.rank.tops import place
 from vsebench.rank.tops import ranks as ranks_of_lists
-from vsebench.types import DIRECTIONS, NONE, UNRANKED, Candidates, Direction, Embeddings, Ranks, Tops
+from vsebench.types import NONE, UNRANKED, Candidates, Embeddings, Ranks, Tops
 
 
 def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
     """Ranks from query -> {item: rank}."""
-    judged = relevance("i2t", rows, missing)
+    judged = relevance(rows, missing)
     rank = [rows[q][g] for q, items in oracle.positives(judged).items() for g in items]
     return Ranks(judged, np.array(rank, np.int64), np.zeros(len(rank), bool))
 
@@ -48,38 +48,33 @@ def test_best_within_ordered() -> None:
 
 @given(worlds(), st.integers(1, 12))
 def test_complete_lists_give_the_ranks_of_the_scores(world: World, k: int) -> None:
-    scorer = Dot(world.images, world.captions)
-    n, m = scorer.shape
-    observed = observe(scorer, [Targets("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
-    for d in DIRECTIONS:
-        gallery = m if d == "i2t" else n
-        direct, top, judged = observed[d].ranks["x"], observed[d].top, world.judged[d]
+    n, m = world.scores[0].shape
+    for seen, judged in zip(observe(world.system, world.targets, depth=(m, n)), world.judged, strict=True):
+        direct, top = seen.ranks["x"], seen.top
         assert top is not None
         complete = ranks_of_lists(top, judged)
         assert complete.rank.tolist() == direct.rank.tolist()
-        assert complete.depth is not None and (complete.depth == gallery).all()
+        assert complete.depth is not None and (complete.depth == top.gallery).all()
         cut = ranks_of_lists(top.cut(k), judged)
         assert cut.rank.tolist() == [r if r <= k else UNRANKED for r in direct.rank.tolist()]
-        assert cut.depth is not None and (cut.depth == min(k, gallery)).all()
+        assert cut.depth is not None and (cut.depth == min(k, top.gallery)).all()
 
 
 @given(splits(), st.integers(0, 2**32 - 1))
 def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
     n, m = len(split.image_ids), len(split.caption_ids)
-    scorer = Matrix(rng.integers(0, 5, (n, m)).astype(np.float64))
-    requests = [Targets("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-    observed = observe(scorer, requests, depth={"i2t": m, "t2i": n})
-    for d in DIRECTIONS:
-        top = observed[d].top
-        assert top is not None
-        got = ranks_of_lists(top, own(split, d), same_fold(split, d))  # type: ignore[arg-type]
-        assert got.rank.tolist() == observed[d].ranks["1k"].rank.tolist()
-        assert got.fold is not None and got.fold.tolist() == observed[d].ranks["1k"].fold.tolist()  # type: ignore[union-attr]
+    rows, columns = ([Targets("1k", *t)] for t in zip(own(split), same_fold(split), strict=True))
+    system = System(Matrix(rng.integers(0, 5, (n, m)).astype(np.float64)))
+    for seen, (t,) in zip(observe(system, (rows, columns), depth=(m, n)), (rows, columns), strict=True):
+        assert seen.top is not None
+        got, want = ranks_of_lists(seen.top, t.relevance, t.candidates), seen.ranks["1k"]
+        assert got.rank.tolist() == want.rank.tolist()
+        assert got.fold is not None and want.fold is not None and got.fold.tolist() == want.fold.tolist()
 
 
 def test_a_query_without_a_list_has_an_empty_one() -> None:
-    judged = relevance("i2t", {0: [1], 2: [0, 3]})
+    judged = relevance({0: [1], 2: [0, 3]})
     ranks = ranks_of_lists(Tops.ragged([NONE, NONE, np.array([3, 1])], 4), judged)
     assert ranks.rank.tolist() == [UNRANKED, UNRANKED, 1]
     assert ranks.depth is not None and ranks.depth.tolist() == [0, 2]
@@ -88,18 +83,19 @@ def test_a_query_without_a_list_has_an_empty_one() -> None:
 def test_ties_of_lists_and_items_that_are_no_candidates() -> None:
     """The items 5 and 2 tie, 2 and 4 do not; without item 2 the items 5 and 4 do not tie."""
     lists = Tops.ragged([np.array([7, 5, 2, 4, 6])], 8, [np.array([False, False, True, False, True])])
-    judged = relevance("i2t", {0: [1, 2, 5, 6]})
+    judged = relevance({0: [1, 2, 5, 6]})
     found = {ties: ranks_of_lists(lists, judged, ties=ties).rank.tolist() for ties in ("optimistic", "pessimistic")}
     assert found == {"optimistic": [UNRANKED, 2, 3, 4], "pessimistic": [UNRANKED, 2, 3, 5]}
-    without = Candidates(excluded=relevance("i2t", {0: [2, 7]}))
-    placed = place(lists, relevance("i2t", {0: [4, 5, 6]}), without)
+    without = Candidates(excluded=relevance({0: [2, 7]}))
+    placed = place(lists, relevance({0: [4, 5, 6]}), without)
     assert placed.counts.tolist() == [[1, 0, 1], [0, 0, 1], [1, 0, 0]] and placed.depth.tolist() == [3]
 
 
 def test_excluded_items_that_are_relevant_are_refused(refuses: Refuses) -> None:
-    judged = relevance("i2t", {0: [1, 2]}, name="eccv")
-    excluded = relevance("i2t", {0: [2]}, name="gt")
-    refuses(UsageError, observe, Matrix(np.eye(3)), [Targets("x", judged, Candidates(excluded=excluded))])
+    judged = relevance({0: [1, 2]}, name="eccv")
+    excluded = relevance({0: [2]}, name="gt")
+    targets = [Targets("x", judged, Candidates(excluded=excluded))]
+    refuses(UsageError, observe, System(Matrix(np.eye(3))), (targets, []))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +103,7 @@ def test_excluded_items_that_are_relevant_are_refused(refuses: Refuses) -> None:
     ["pesimistic", "zzz"],
 )
 def test_unknown_tie_rules_are_refused(rule: str, refuses: Refuses) -> None:
-    refuses(UsageError, observe, Matrix(np.eye(2)), [], ties=rule)
+    refuses(UsageError, observe, System(Matrix(np.eye(2))), ([], []), ties=rule)
 
 
 @pytest.mark.parametrize("length", [1e-20, 1e20])
@@ -151,20 +147,16 @@ def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, refu
 def test_progress_ends_at_the_end() -> None:
     world = tied_world(9, 50, 2, 1, seed=0)
     calls: list[tuple[int, int]] = []
-    targets = [Targets("x", world.judged["i2t"])]
-    observe(Dot(world.images, world.captions), targets, tile_shape=(4, 20), progress=lambda *found: calls.append(found))
+    observe(world.system, world.targets, tile_shape=(4, 20), progress=lambda *found: calls.append(found))
     assert calls == [(i, 9) for i in range(1, 10)]  # three rows of tiles by three
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_float64_scores_of_both_directions_are_made_in_one_way(direction: Direction) -> None:
+@pytest.mark.parametrize("cosine", [False, True])
+def test_float64_scores_are_those_of_the_exchanged_sides(cosine: bool) -> None:
     rng = np.random.default_rng(0)
-    images, texts = (rng.integers(-2, 3, (n, 6)).astype(np.float32) + np.float32(0.1) for n in (12, 60))
-    queries, items = (images, texts) if direction == "i2t" else (texts, images)
-    own, other = (Dot(queries, items, cosine=True), Dot(images, texts, cosine=True))
-    assert np.array_equal(
-        rows_of(other, direction, slice(None), wide=True), rows_of(own, "i2t", slice(None), wide=True)
-    )
+    x, y = (rng.integers(-2, 3, (n, 6)).astype(np.float32) + np.float32(0.1) for n in (12, 60))
+    one, other = Dot(x, y, cosine).T, Dot(y, x, cosine)
+    assert np.array_equal(rows_of(one, slice(None), wide=True), rows_of(other, slice(None), wide=True))
 
 
 NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:Kendall[gt=out]", "cider:NCS@5", "cider:SR[m=4]@3")

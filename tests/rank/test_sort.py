@@ -12,29 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, tied_world, worlds
+from tests.worlds import World, canonical, tied_world, worlds
 from vsebench.rank import order as ordering
 from vsebench.rank import sort_kernels
-from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, Direction, Tops
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
+from vsebench.types import BOTH, Side, Tops
 
 
-def order(scorer: Scorer, direction: Direction, k: int, start: int = 0, stop: int | None = None) -> Tops:
+def order(scorer: Scorer, k: int, start: int = 0, stop: int | None = None) -> Tops:
     """The order of some queries."""
-    stop = scorer.shape[0 if direction == "i2t" else 1] if stop is None else stop
-    return ordering.order(scorer, direction, np.arange(start, stop), k)
+    return ordering.order(scorer, np.arange(start, scorer.shape[0] if stop is None else stop), k)
 
 
-def canonical(scorer: Scorer, direction: Direction) -> npt.NDArray[np.float64]:
-    """(query, gallery) float64 scores, pair by pair."""
-    n, m = scorer.shape
-    found = scorer.pairs(np.repeat(np.arange(n), m), np.tile(np.arange(m), n), 1).reshape(n, m)
-    return found if direction == "i2t" else found.T
-
-
-def check(scorer: Scorer, direction: Direction, k: int, scores: npt.NDArray[Any], **options: Any) -> None:
+def check(scorer: Scorer, k: int, scores: npt.NDArray[Any], **options: Any) -> None:
     """Items and ties are those of a plain stable sort."""
-    found = order(scorer, direction, k, **options)
+    found = order(scorer, k, **options)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     assert found.items.tolist() == want.tolist()
     sorted_scores = np.take_along_axis(scores, want, 1)
@@ -43,23 +35,22 @@ def check(scorer: Scorer, direction: Direction, k: int, scores: npt.NDArray[Any]
     assert found.tied.tolist() == tied.tolist()
 
 
-@given(worlds(), st.sampled_from(DIRECTIONS), st.integers(1, 10))
-def test_small_worlds_full_of_ties(world: World, direction: Direction, k: int) -> None:
-    scores = world.scores(direction)
+@given(worlds(), st.sampled_from(BOTH), st.integers(1, 10))
+def test_small_worlds_full_of_ties(world: World, side: Side, k: int) -> None:
+    scores, scorer = world.scores[side], world.system.both[side]
     k = min(k, scores.shape[1])
-    check(Dot(world.images, world.captions), direction, k, scores)
-    check(Matrix(world.scores("i2t")), direction, k, scores)
+    check(scorer, k, scores)
+    check(Matrix(scores), k, scores)
     want = [oracle.ordering(row.tolist(), range(len(row)), set())[:k] for row in scores]
-    assert order(Dot(world.images, world.captions), direction, k).items.tolist() == want
+    assert order(scorer, k).items.tolist() == want
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("side", BOTH)
 @pytest.mark.parametrize("k", [1, 7, 300, 900])
 @pytest.mark.parametrize("reach", [1, 3, 1000])
-def test_a_large_gallery(reach: int, k: int, direction: Direction) -> None:
+def test_a_large_gallery(reach: int, k: int, side: Side) -> None:
     world = tied_world(900, 901, 4, reach, seed=reach)
-    scores = world.scores(direction)[:20]
-    check(Dot(world.images, world.captions), direction, k, scores, stop=20)
+    check(world.system.both[side], k, world.scores[side][:20], stop=20)
 
 
 def near_ties(n: int, m: int, dim: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -76,10 +67,10 @@ def test_near_ties_are_settled_in_float64(k: int, cosine: bool, rng: np.random.G
     if cosine:
         x, y = x * rng.uniform(0.01, 100, (30, 1)).astype(np.float32), y * 3
     scorer = Dot(x, y, cosine)
-    scores = canonical(scorer, "i2t")
+    scores = canonical(scorer)
     plain = np.argsort(-(x @ y.T), axis=1, kind="stable")[:, :k]
     assert (plain != np.argsort(-scores, axis=1, kind="stable")[:, :k]).any()  # float32 scores give another order
-    check(scorer, "i2t", k, scores)
+    check(scorer, k, scores)
 
 
 @pytest.mark.parametrize("cosine", [False, True])
@@ -88,13 +79,13 @@ def test_any_errors_within_the_bound_leave_the_order(k: int, cosine: bool, rng: 
     """Scores are moved by nearly the bound, up or down at random."""
     x, y = (rng.standard_normal((n, 64)).astype(np.float32) for n in (25, 600))
     scorer, queries = Dot(x, y, cosine), np.arange(25)
-    scores = canonical(scorer, "i2t")
+    scores = canonical(scorer)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     for bound_of in (ordering.float32_bound, ordering.float64_bound):
-        bound = bound_of(scorer, "i2t", queries)
+        bound = bound_of(scorer, queries)
         tile = (scores + 0.98 * bound.base[:, None] * rng.choice([-1, 1], scores.shape)).astype(np.float32)
         found = ordering.best_of(tile, k, bound)
-        assert ordering.settled(scorer, "i2t", found, queries, k, bound, None).items.tolist() == want.tolist()
+        assert ordering.settled(scorer, found, queries, k, bound, None).items.tolist() == want.tolist()
 
 
 def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generator) -> None:
@@ -110,26 +101,26 @@ def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generato
             scored += len(rows)
             return super().pairs(rows, cols, threads)
 
-    scores = canonical(scorer, "i2t")
+    scores = canonical(scorer)
     for k in (5, 500):
-        found = order(Counted(x, y), "i2t", k)
+        found = order(Counted(x, y), k)
         assert found.items.tolist() == np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
     assert scored < 2 * scores.size / ordering.MANY
     for gallery in (np.arange(100, 400), np.sort(rng.choice(500, 90, replace=False))):
-        found = ordering.complete_order(scorer, "i2t", queries[3:9], 20, gallery)
+        found = ordering.complete_order(scorer, queries[3:9], 20, gallery)
         want = np.argsort(-scores[3:9][:, gallery], axis=1, kind="stable")[:, :20]
         assert found.items.tolist() == want.tolist()
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_blocks_do_not_matter(direction: Direction, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_blocks_do_not_matter(exchanged: bool, rng: np.random.Generator) -> None:
     x, y = near_ties(70, 300, 40, rng)
-    scorer = Dot(x, y)
-    n = scorer.shape[0 if direction == "i2t" else 1]
-    all_queries = order(scorer, direction, 60)
+    scorer = Dot(y, x) if exchanged else Dot(x, y)
+    n = len(scorer.x)
+    all_queries = order(scorer, 60)
     for edges in ([0, 1, 2, n], [0, n // 2, n], list(range(n + 1))):
         for a, b in pairwise(edges):
-            part = order(scorer, direction, 60, a, b)
+            part = order(scorer, 60, a, b)
             assert part.items.tolist() == all_queries.items[a:b].tolist()
             assert part.tied.tolist() == all_queries.tied[a:b].tolist()
 
@@ -149,16 +140,16 @@ def test_rows_that_are_hard_to_sort(shape: str, k: int, rng: np.random.Generator
         "outlier": np.where(np.arange(n) == 77, 1e9, rng.random(n)),
     }[shape].astype(np.float64)[None]
     with np.errstate(over="ignore"):
-        check(Matrix(row), "i2t", k, row)
+        check(Matrix(row), k, row)
         single = row.astype(np.float32)
     if np.isfinite(single).all():
-        check(Matrix(single), "i2t", k, single)
+        check(Matrix(single), k, single)
         assert ordering.largest(single, k).tolist() == np.argsort(-single, axis=1, kind="stable")[:, :k].tolist()
 
 
 @given(worlds(), st.integers(1, 10))
 def test_the_largest_of_a_row(world: World, k: int) -> None:
-    rows = world.scores("i2t").astype(np.float32)
+    rows = world.scores[0].astype(np.float32)
     k = min(k, rows.shape[1])
     assert ordering.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
 
@@ -175,8 +166,8 @@ def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
     scores = rng.standard_normal((5, 40)).astype(np.float32)
     copy = scores.copy()
     scores.flags.writeable = False
-    for direction in DIRECTIONS:
-        order(Matrix(scores), direction, 3)
+    for scorer in System(Matrix(scores)).both:
+        order(scorer, 3)
     ordering.largest(scores, 3)
     assert (scores == copy).all()
 

@@ -9,12 +9,11 @@ import numpy.typing as npt
 import pytest
 
 from tests import oracle
-from tests.worlds import relevance
+from tests.worlds import canonical, relevance
 from vsebench.rank.count import Targets
 from vsebench.rank.kernels import LANES, dot64
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot, norms, product_bound
-from vsebench.types import DIRECTIONS, Relevance
+from vsebench.rank.scorers import Dot, System, norms, product_bound
 
 DIM = 1024
 GALLERY = 700
@@ -54,11 +53,6 @@ def as_vectors(integers: Int) -> npt.NDArray[np.float32]:
     return out
 
 
-def judgements(queries: int) -> Relevance:
-    """Some thirty positives a query, spread over the gallery."""
-    return relevance("i2t", {q: range(q, GALLERY, 23) for q in range(queries)})
-
-
 def test_float32_products_give_another_order(near: tuple[Int, Int], exact_scores: list[list[int]]) -> None:
     queries, gallery = map(as_vectors, near)
     rough = queries @ gallery.T
@@ -75,16 +69,13 @@ def test_near_ties_follow_the_exact_order(
     near: tuple[Int, Int], exact_scores: list[list[int]], tile: tuple[int, int] | None, transposed: bool
 ) -> None:
     queries, gallery = map(as_vectors, near)
-    judged = judgements(len(queries))
+    judged = relevance({q: range(q, GALLERY, 23) for q in range(len(queries))})  # some thirty a query
+    system, targets = System(Dot(queries, gallery)), ([Targets("x", judged)], [])
+    tile, depth, side = None if tile is None else tile[:: -1 if transposed else 1], (50, 0), int(transposed)
     if transposed:
-        scorer = Dot(gallery, queries)
-        judged = Relevance("gt", "t2i", judged.queries, judged.indptr, judged.items, judged.missing)
-        tile = None if tile is None else tile[::-1]
-    else:
-        scorer = Dot(queries, gallery)
-    d = judged.direction
+        system, targets, depth = System(system.forward.T), targets[::-1], depth[::-1]
     for ties in ("index", "optimistic", "pessimistic"):
-        observed = observe(scorer, [Targets("x", judged)], depth={d: 50}, ties=ties, tile_shape=tile, threads=2)[d]
+        observed = observe(system, targets, depth=depth, ties=ties, tile_shape=tile, threads=2)[side]
         rank = iter(observed.ranks["x"].rank.tolist())
         for q, items in oracle.positives(judged).items():
             want = oracle.query_ranks(exact_scores[q], list(range(GALLERY)), items, ties)
@@ -108,10 +99,10 @@ def test_cosine_of_vectors_of_any_length() -> None:
         distinct = np.array(sorted({float(v) for v in row}))
         assert len(distinct) == len(set(row)) == 298
         assert np.diff(distinct).min() > 1e-9  # far above the rounding of float64
-    judged = relevance("i2t", {q: range(0, 300, 7) for q in range(6)})
-    scorer = Dot(queries.astype(np.float32), gallery.astype(np.float32), cosine=True)
+    judged = relevance({q: range(0, 300, 7) for q in range(6)})
+    system = System(Dot(queries.astype(np.float32), gallery.astype(np.float32), cosine=True))
     for tile in (None, (2, 33)):
-        observed = observe(scorer, [Targets("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
+        observed = observe(system, ([Targets("x", judged)], []), depth=(300, 0), tile_shape=tile)[0]
         assert observed.top is not None
         for q, row in enumerate(exact):
             order = sorted(range(300), key=lambda g: (-row[g], g))
@@ -128,9 +119,9 @@ def test_random_vectors_are_in_float64_order() -> None:
     y = rng.standard_normal((900, 384)).astype(np.float32)
     scores = x.astype(np.float64) @ y.astype(np.float64).T
     assert np.diff(np.sort(scores, 1)).min() > 1e-11 and np.diff(np.sort(scores.T, 1)).min() > 1e-11
-    observed = observe(Dot(x, y), [], depth={"i2t": 900, "t2i": 40})
-    for d, s in zip(DIRECTIONS, (scores, scores.T), strict=True):
-        top = observed[d].top
+    observed = observe(System(Dot(x, y)), ([], []), depth=(900, 40))
+    for found, s in zip(observed, (scores, scores.T), strict=True):
+        top = found.top
         assert top is not None and (top.items == np.argsort(-s, 1)).all()
         assert np.allclose(top.scores, -np.sort(-s, 1), rtol=0, atol=1e-11)
 
@@ -149,12 +140,13 @@ def test_the_canonical_product_is_correct_and_symmetric(dim: int) -> None:
 def test_canonical_cosines_are_those_of_the_exchanged_sides() -> None:
     rng = np.random.default_rng(1)
     x, y = ((rng.standard_normal((n, 33)) * rng.uniform(0.1, 30, (n, 1))).astype(np.float32) for n in (40, 90))
-    rows, cols = (a.ravel() for a in np.indices((40, 90)))
-    scores = Dot(x, y, cosine=True).pairs(rows, cols, 1)
-    assert (scores == Dot(y, x, cosine=True).pairs(cols, rows, 1)).all()
+    for cosine in (False, True):
+        scores = canonical(Dot(x, y, cosine))
+        for exchanged in (Dot(y, x, cosine), Dot(x, y, cosine).T):
+            assert (scores == canonical(exchanged).T).all()
     lengths = (np.linalg.norm(a.astype(np.float64), axis=1) for a in (x, y))
     expected = (x.astype(np.float64) @ y.astype(np.float64).T) / np.multiply.outer(*lengths)
-    assert scores.reshape(40, 90) == pytest.approx(expected, abs=1e-15)
+    assert scores == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("dim", [3, 64, 1000])
@@ -164,23 +156,20 @@ def test_float32_errors_stay_within_the_bound(dim: int) -> None:
     y = np.abs(rng.standard_normal((400, dim))).astype(np.float32)
     for cosine in (False, True):
         scorer = Dot(x, y, cosine=cosine)
-        tile = scorer.block(slice(None), slice(None))
-        rows, cols = (a.ravel() for a in np.indices((50, 400)))
-        error = np.abs(tile.ravel() - scorer.pairs(rows, cols, 1)).reshape(50, 400)
-        of_image, of_caption = scorer.error
-        assert (error <= of_image[:, None]).all() and (error <= of_caption[None]).all()
+        for own in (scorer, scorer.T):
+            error = np.abs(own.tile(slice(None), slice(None)) - canonical(own))
+            assert (error <= own.error[:, None]).all() and (error <= scorer.error.max()).all()
     assert 0 < product_bound(dim) < dim * 1e-6
 
 
 def test_equal_scores() -> None:
     one = np.full((6, 5), 0.3, np.float32)
-    judged = relevance("t2i", {c: [c] for c in range(6)})
+    judged = relevance({c: [c] for c in range(6)})
     for ties, want in (
         ("index", [1, 2, 3, 4, 5, 6]),
         ("optimistic", [1] * 6),
         ("pessimistic", [6] * 6),
-        ("mean-rank", [3.5] * 6),
     ):
-        ranks = observe(Dot(one, one), [Targets("x", judged)], ties=ties)["t2i"].ranks["x"]
+        ranks = observe(System(Dot(one, one)), ([], [Targets("x", judged)]), ties=ties)[1].ranks["x"]
         assert ranks.rank.tolist() == want
         assert ranks.tied.all()

@@ -9,27 +9,26 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.messages import Refuses
-from tests.worlds import World, relevance, tied_world, worlds
+from tests.worlds import World, canonical, relevance, tied_world, worlds
 from vsebench.errors import UsageError
+from vsebench.rank import count as counting
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, Float, Int, Tops
+from vsebench.rank.scorers import Dot, Matrix, Scorer, System
+from vsebench.types import Both, Float, Int, Tops
 
 
-def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> None:
+def check(scorer: Scorer, world: World, depth: Both[int]) -> None:
     """Items and scores are those of a full sort, cut at the depth."""
-    observed = observe(scorer, [Targets("x", r) for r in world.judged.values()], depth=depth)
-    for direction, k in depth.items():
-        scores = world.scores(direction)
-        top = observed[direction].top
-        assert top is not None
-        gallery = range(scores.shape[1])
-        want = [oracle.ordering(row.tolist(), gallery, set())[:k] for row in scores]
-        assert top.items.tolist() == want
-        assert np.array_equal(top.scores, np.take_along_axis(scores, top.items, 1))
-        assert rank_agrees(top, oracle.positives(world.judged[direction]), observed[direction].ranks["x"].rank.tolist())
+    observed = observe(System(scorer), world.targets, depth=depth)
+    for found, scores, judged, k in zip(observed, world.scores, world.judged, depth, strict=True):
+        top, gallery = found.top, range(scores.shape[1])
+        assert (top is None) == (k == 0)
+        if top is not None:
+            assert top.items.tolist() == [oracle.ordering(row.tolist(), gallery, set())[:k] for row in scores]
+            assert np.array_equal(top.scores, np.take_along_axis(scores, top.items, 1))
+            assert rank_agrees(top, oracle.positives(judged), found.ranks["x"].rank.tolist())
 
 
 def rank_agrees(top: Tops, positives: dict[int, list[int]], rank: list[int]) -> bool:
@@ -44,12 +43,12 @@ def rank_agrees(top: Tops, positives: dict[int, list[int]], rank: list[int]) -> 
 
 @given(worlds(), st.integers(1, 12), st.integers(1, 12))
 def test_lists_and_ranks_agree(world: World, a: int, b: int) -> None:
-    check(Dot(world.images, world.captions), world, {"i2t": a, "t2i": b})
+    check(world.system.forward, world, (a, b))
 
 
 @given(worlds(reach=1), st.integers(1, 12))
 def test_lists_of_a_matrix(world: World, k: int) -> None:
-    check(Matrix(world.scores("i2t")), world, {"i2t": k, "t2i": k})
+    check(Matrix(world.scores[0]), world, (k, k))
 
 
 # The buffer of a query has room for 2 k + 128 candidates: these galleries overflow it, most of them with near-ties.
@@ -57,18 +56,17 @@ def test_lists_of_a_matrix(world: World, k: int) -> None:
 @pytest.mark.parametrize("k", [1, 10, 200])
 def test_lists_of_a_large_gallery(reach: int, k: int) -> None:
     world = tied_world(40, 1500, 3, reach, seed=reach)
-    check(Dot(world.images, world.captions), world, {"i2t": k, "t2i": k})
-    check(Matrix(world.scores("i2t").astype(np.float32)), world, {"i2t": k})
+    check(world.system.forward, world, (k, k))
+    check(Matrix(world.scores[0].astype(np.float32)), world, (k, 0))
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending", "constant"])
 def test_gallery_in_the_worst_order(order: str) -> None:
     # Ascending scores replace the complete buffer again and again; constant ones fill it with ties.
     line = {"ascending": np.arange(2000.0), "descending": -np.arange(2000.0), "constant": np.zeros(2000)}[order]
-    for scorer, direction in ((Matrix(line[None, :]), "i2t"), (Matrix(line[:, None]), "t2i")):
-        top = observe(scorer, [], depth={direction: 7})[direction].top  # type: ignore[dict-item, index]
-        want = [1999 - i for i in range(7)] if order == "ascending" else list(range(7))
-        assert top is not None and top.items.tolist() == [want]
+    for scorer in (Matrix(line[None, :]), Matrix(line[:, None]).T):
+        top = ordering.top_lists(scorer, 7, threads=1)
+        assert top.items.tolist() == [[1999 - i for i in range(7)] if order == "ascending" else list(range(7))]
 
 
 # With k = 3 tiles are float32 products, with k = 150 rounded float64 ones; small tiles do not have complete galleries.
@@ -78,14 +76,12 @@ def test_near_ties_are_in_float64_order(k: int, tile_shape: tuple[int, int] | No
     rng = np.random.default_rng(k)
     images, captions = ((1 + 1e-6 * rng.standard_normal((n, 48))).astype(np.float32) for n in (200, 900))
     scorer = Dot(images, captions)
-    rows, cols = np.indices(scorer.shape).reshape(2, -1)
-    scores = scorer.pairs(rows, cols, 1).reshape(scorer.shape)
-    observed = observe(scorer, [], depth={"i2t": k, "t2i": k}, tile_shape=tile_shape)
-    for direction, own in (("i2t", scores), ("t2i", scores.T)):
-        top = observed[direction].top  # type: ignore[index]
+    scores = canonical(scorer)
+    observed = observe(System(scorer), ([], []), depth=(k, k), tile_shape=tile_shape)
+    for found, own in zip(observed, (scores, scores.T), strict=True):
         want = np.argsort(-own, axis=1, kind="stable")[:, :k]
-        assert top is not None and np.array_equal(top.items, want)
-        assert np.array_equal(top.scores, np.take_along_axis(own, want, 1))
+        assert found.top is not None and np.array_equal(found.top.items, want)
+        assert np.array_equal(found.top.scores, np.take_along_axis(own, want, 1))
 
 
 def test_scores_are_computed_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,59 +94,58 @@ def test_scores_are_computed_when_they_are_read(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Dot, "pairs", counted)
     vectors = np.linspace(1, 2, 40, dtype=np.float32)[:, None]  # no near-ties
-    top = observe(Dot(vectors, vectors), [], depth={"i2t": 30})["i2t"].top
-    assert top is not None and top.items[0].tolist() == list(range(39, 9, -1)) and not sum(scored)
+    top = ordering.top_lists(Dot(vectors, vectors), 30, threads=1)
+    assert top.items[0].tolist() == list(range(39, 9, -1)) and not sum(scored)
     assert np.array_equal(top.cut(2).scores[:, 0], vectors[:, 0] * 2.0) and sum(scored) == 80
 
 
 def test_depth_is_clipped_to_the_gallery() -> None:
-    world = tied_world(5, 8, 2, 1, seed=3)
-    observed = observe(Dot(world.images, world.captions), [], depth={"i2t": 10**9, "t2i": 6})
-    for d, shape in zip(DIRECTIONS, ((5, 8), (8, 5)), strict=True):
-        top = observed[d].top
-        assert top is not None and top.items.shape == shape
-        assert all(sorted(row) == list(range(len(row))) for row in top.items.tolist())
+    system = tied_world(5, 8, 2, 1, seed=3).system
+    for found, shape in zip(observe(system, ([], []), depth=(10**9, 6)), ((5, 8), (8, 5)), strict=True):
+        assert found.top is not None and found.top.items.shape == shape
+        assert all(sorted(row) == list(range(len(row))) for row in found.top.items.tolist())
 
 
 def test_observations_of_the_requests_alone() -> None:
     world = tied_world(5, 8, 2, 1, seed=3)
-    scorer = Dot(world.images, world.captions)
-    assert observe(scorer, []) == {}
-    assert set(observe(scorer, [], depth={"t2i": 1})) == {"t2i"}
-    observed = observe(scorer, [Targets("x", world.judged["i2t"])])
-    assert set(observed) == {"i2t"} and observed["i2t"].top is None
+    assert [(o.ranks, o.top) for o in observe(world.system, ([], []))] == [({}, None)] * 2
+    rows, columns = observe(world.system, ([], []), depth=(0, 1))
+    assert rows.top is None and columns.top is not None
+    rows, columns = observe(world.system, (world.targets[0], []))
+    assert set(rows.ranks) == {"x"} and not columns.ranks and rows.top is columns.top is None
 
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_a_depth_below_one_is_refused(k: int, refuses: Refuses) -> None:
-    world = tied_world(5, 8, 2, 1, seed=3)
-    refuses(UsageError, observe, Dot(world.images, world.captions), [], depth={"i2t": k})
+    refuses(UsageError, ordering.top_lists, tied_world(5, 8, 2, 1, seed=3).system.forward, k, threads=1)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("exchanged", [False, True])
 @pytest.mark.parametrize("kind", ["vectors", "cosine", "matrix", "reordered matrix"])
 @pytest.mark.parametrize("k", [7, 70])
-def test_galleries_in_pieces(direction: Direction, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_galleries_in_pieces(exchanged: bool, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     images, texts = (rng.integers(1, 4, (n, 6)).astype(np.float32) for n in (150, 400))  # near-ties and ties
-    scorer: Dot | Matrix = Dot(images, texts, kind == "cosine")
+    scorer: Scorer = Dot(images, texts, kind == "cosine")
     if "matrix" in kind:
         order = (rng.permutation(150), rng.permutation(400)) if kind == "reordered matrix" else (None, None)
         scorer = Matrix(images @ texts.T, *order)
-    rows, cols = np.indices(scorer.shape).reshape(2, -1)
-    scores = scorer.pairs(rows, cols, 1).reshape(scorer.shape)
-    scores = scores if direction == "i2t" else scores.T
+    scorer = scorer.T if exchanged else scorer
+    scores = canonical(scorer)
     monkeypatch.setattr(ordering, "ITEMS", 23)
     monkeypatch.setattr(ordering, "QUERIES", 17)
     monkeypatch.setattr(ordering, "MANY", 2)
-    found = ordering.top_lists(scorer, direction, k, threads=2)
+    found = ordering.top_lists(scorer, k, threads=2)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     # the same from the tiles in which relevant items are counted: narrower than lists are deep, the last ones of all
     monkeypatch.setattr(ordering, "TOGETHER", 11)
-    targets = [Targets("x", relevance("i2t", {0: [1], 149: [2, 399]}))]
+    monkeypatch.setattr(counting, "STRIP", 22)
+    targets = [Targets("x", relevance({0: [1], 149: [2, 149]}))]
     for shape in ((40, 30), (150, 400), (7, 101)):
-        top = observe(scorer, targets, depth={direction: k}, threads=2, tile_shape=shape)[direction].top
-        assert top is not None and np.array_equal(top.items, want) and np.array_equal(top.tied, found.tied)
+        seen = observe(System(scorer), (targets, []), depth=(k, 0), threads=2, tile_shape=shape)[0]
+        other = observe(System(scorer.T), ([], targets), depth=(0, k), threads=2, tile_shape=shape)[1]
+        for top in (seen.top, other.top):
+            assert top is not None and np.array_equal(top.items, want) and np.array_equal(top.tied, found.tied)
     assert np.array_equal(found.items, want)
     assert np.array_equal(found.scores, np.take_along_axis(scores, want, 1))
     best = np.take_along_axis(scores, want, 1)
@@ -177,23 +172,21 @@ def test_near_ties_that_fill_the_memory_are_settled_early(monkeypatch: pytest.Mo
     rng = np.random.default_rng(2)
     images, texts = ((1 + 1e-6 * rng.standard_normal((n, 16))).astype(np.float32) for n in (60, 900))
     scorer, settled = Dot(images, texts), list[int]()
-    rows, cols = np.indices(scorer.shape).reshape(2, -1)
-    scores = scorer.pairs(rows, cols, 1).reshape(scorer.shape)
     settle = ordering.Best._settle
     monkeypatch.setattr(ordering, "CROWDED", 1)
     monkeypatch.setattr(ordering, "SPARE", 8)
     monkeypatch.setattr(ordering.Best, "_settle", lambda best: settled.append(best.seen) or settle(best))
-    targets = [Targets("x", relevance("i2t", {0: [1]}))]
-    top = observe(scorer, targets, depth={"i2t": 5}, tile_shape=(60, 100))["i2t"].top
-    assert top is not None and np.array_equal(top.items, np.argsort(-scores, axis=1, kind="stable")[:, :5])
+    targets = [Targets("x", relevance({0: [1]}))]
+    top = observe(System(scorer), (targets, []), depth=(5, 0), tile_shape=(60, 100))[0].top
+    want = np.argsort(-canonical(scorer), axis=1, kind="stable")[:, :5]
+    assert top is not None and np.array_equal(top.items, want)
     assert len(settled) > 3
 
 
 def test_lists_that_take_much_memory_are_made_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     world = tied_world(40, 700, 3, 3, seed=1)
-    scorer, targets = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
-    want = observe(scorer, targets, depth={"i2t": 9})["i2t"].top
+    want = observe(world.system, world.targets, depth=(9, 0))[0].top
     monkeypatch.setattr(ordering, "HELD_BYTES", 40 * (18 + ordering.SPARE) * 8 - 1)
     monkeypatch.setattr(ordering.Lists, "add", None)  # not called
-    found = observe(scorer, targets, depth={"i2t": 9})["i2t"].top
+    found = observe(world.system, world.targets, depth=(9, 0))[0].top
     assert want is not None and found is not None and np.array_equal(want.items, found.items)

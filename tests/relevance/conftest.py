@@ -36,7 +36,7 @@ def agreement(real_data: Path, coco5k: Split) -> Callable[[Gains], list[float]]:
     other = np.array([row["sampling_method"] != "c2i_original" for row in rated])
 
     def pearson(gains: Gains) -> list[float]:
-        value = gains.at("t2i", captions, images)[:, 0].astype(np.float64)
+        value = gains.T.at(captions, images)[:, 0].astype(np.float64)
         return [float(np.corrcoef(value[of], score[of])[0, 1]) for of in (score > -1, other)]
 
     return pearson

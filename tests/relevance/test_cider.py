@@ -22,8 +22,8 @@ from vsebench.log import Log
 from vsebench.numeric.parallel import spread
 from vsebench.relevance import load_gains
 from vsebench.relevance.cider import features as cider_features
-from vsebench.relevance.cider.frequencies import corpus_df
-from vsebench.relevance.cider.ngrams import grams
+from vsebench.relevance.cider.cider import corpus_df
+from vsebench.relevance.cider.features import grams
 from vsebench.relevance.gains import Gains, Spec
 from vsebench.text.tokenise import tokenise
 from vsebench.types import Split
@@ -116,16 +116,16 @@ def test_edge_cases_are_noted(log: Log) -> None:
     gains = load(split_of(references), {"own": "out"})
     whole(gains)
     assert log.notes == [
-        "1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
-        "1 caption has fewer than 4 tokens; longer n-grams count as 0",
-        "2 images have one caption only, which then has no references and CIDEr 0",
-        "2 n-grams occur with every image of the split: weight 0 (first: 'a')",
+        "cider: 1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
+        "cider: 1 caption has fewer than 4 tokens; longer n-grams count as 0",
+        "cider: 2 images have one caption only, which then has no references and CIDEr 0",
+        "cider: 2 n-grams occur with every image of the split: weight 0 (first: 'a')",
     ]
     assert not whole(load(split_of([["a dog runs", "a dog"]]), {})).any()
     assert any("there is one image in the split" in note for note in log.notes)
     split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
     assert not whole(load(split, WHITESPACE))[1].any()
-    assert "1 image has no captions, and CIDEr 0 with every caption" in log.notes
+    assert "cider: 1 image has no captions, and CIDEr 0 with every caption" in log.notes
 
 
 def test_captions_may_be_in_any_order() -> None:
@@ -140,12 +140,12 @@ def test_several_threads() -> None:
     rng = np.random.default_rng(4)
     references = [[" ".join(rng.choice(list("abcdefghij"), 8)) for _ in range(3)] for _ in range(60)]
     gains = load(split_of(references), WHITESPACE)
-    want = gains.rows("t2i", 0, 180)
+    want = gains.T.rows(0, 180)
     fresh = load(split_of(references), WHITESPACE)
     got = np.empty_like(want)
 
     def work(start: int, stop: int, part: int) -> None:
-        got[start:stop] = fresh.rows("t2i", start, stop)
+        got[start:stop] = fresh.T.rows(start, stop)
 
     spread(work, 180, 4)
     assert np.array_equal(got, want)
@@ -177,7 +177,7 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
         for image in range(len(coco5k.image_ids)):
             scorer += (tokenised[caption], [tokenised[c] for c in np.flatnonzero(coco5k.image_of == image).tolist()])
         _, theirs = scorer.compute_score()
-        assert np.abs(gains.rows("t2i", caption, caption + 1)[0] - theirs).max() < 1e-6
+        assert np.abs(gains.T.rows(caption, caption + 1)[0] - theirs).max() < 1e-6
 
 
 @pytest.mark.slow

@@ -116,17 +116,17 @@ def test_words_without_a_vector_are_noted(tmp_path: Path, log: Log) -> None:
     split = split_of(["The cat!", "A zebra, a zebra.", "the dog"], [0, 0, 1])
     gains = load_gains(f"bow:{path}", split)
     assert log.notes == [
-        "2 of 5 distinct words (50.0% of all) have no vector and are left out (most frequent: 'a', 'zebra')",
-        "1 caption has no word with a vector, and gain 0 (first: caption row 1)",
+        "bow: 2 of 5 distinct words (50.0% of all) have no vector and are left out (most frequent: 'a', 'zebra')",
+        "bow: 1 caption has no word with a vector, and gain 0 (first: caption row 1)",
     ]
     with one_blas_thread():
-        assert not gains.rows("t2i", 1, 2).any()
+        assert not gains.T.rows(1, 2).any()
     assert dict(gains.settings) == {
         "vectors": gains.settings["vectors"], "tokens": "ptb", "idf": "no", "agg": "max", "own": "in",
     }  # fmt: skip
     assert gains.settings["vectors"].startswith("v.txt#") and gains.name == "bow"
     gains = load_gains(f"bow:{path}:idf=yes", split_of(["the cat", "a dog"], [0, 0]))
-    assert log.notes[-1] == "every word occurs in the captions of every image: with idf all gains are 0"
+    assert log.notes[-1] == "bow: every word occurs in the captions of every image: with idf all gains are 0"
     assert not whole(gains).any()
 
 

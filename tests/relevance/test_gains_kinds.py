@@ -26,7 +26,7 @@ from vsebench.relevance.sources import (
     source_of,
     takes_others,
 )  # fmt: skip
-from vsebench.relevance.spice.tuples import Tuples
+from vsebench.relevance.spice.file import Tuples
 
 
 def lengths(split, argument, settings, progress):

@@ -18,9 +18,9 @@ from vsebench.evaluation.sources import leave_out
 from vsebench.graded.engine import run
 from vsebench.log import Log
 from vsebench.metrics import parse
-from vsebench.rank.scorers import Matrix
+from vsebench.rank.scorers import Matrix, System
 from vsebench.relevance import load_gains, parse_spec
-from vsebench.types import DIRECTIONS, Direction, Vectors
+from vsebench.types import DIRECTIONS, Vectors
 
 Array = np.ndarray[Any, Any]
 
@@ -38,13 +38,14 @@ def test_rows_and_pairs_are_cut_at_zero(file: Path, log: Log) -> None:
     plain, cut = load_gains(f"{file}", split), load_gains(f"{file}:negative=zero", split)
     assert plain.settings.get("negative") is None
     assert cut.settings == {**plain.settings, "negative": "zero"}
-    assert log.notes[-1] == "gains below zero count as zero (negative=zero)"
+    assert log.notes[-1] == "matrix: gains below zero count as zero (negative=zero)"
     for direction in DIRECTIONS:
-        rows = cut.rows(direction, 2, 5)
-        assert rows.tolist() == np.maximum(plain.rows(direction, 2, 5), 0).tolist()
+        own, all_own = (cut, plain) if direction == "i2t" else (cut.T, plain.T)
+        rows = own.rows(2, 5)
+        assert rows.tolist() == np.maximum(all_own.rows(2, 5), 0).tolist()
         items = np.array([[4, 0], [1, 11], [7, 7]])
-        assert cut.at(direction, np.arange(2, 5), items).tolist() == np.take_along_axis(rows, items, 1).tolist()
-    assert plain.rows("i2t", 0, 12).min() < 0 == cut.rows("i2t", 0, 12).min()
+        assert own.at(np.arange(2, 5), items).tolist() == np.take_along_axis(rows, items, 1).tolist()
+    assert plain.rows(0, 12).min() < 0 == cut.rows(0, 12).min()
 
 
 def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path, refuses: Refuses) -> None:
@@ -80,22 +81,23 @@ def test_gains_that_no_metric_uses_are_named_and_the_setting_is_checked(file: Pa
 class PairsOnly(FakeGains):
     rows_affordable: bool = False
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """Refused."""
         raise UsageError("rows would take hours")
 
 
 def test_pairs_are_computed_where_rows_are_refused(log: Log, refuses: Refuses) -> None:
     w = large_world(30, 3, seed=5)
+    system = System(Matrix(w.scores))
     metrics = [parse(name) for name in ("CS@20", "CS[captions=all,gt=out]@20")]
     pairs_only = {"cider": PairsOnly(w.gains)}
-    found = run(Matrix(w.scores), w.split, metrics, pairs_only)
-    want = run(Matrix(w.scores), w.split, metrics, {"cider": FakeGains(w.gains)})
+    found = run(system, w.split, metrics, pairs_only)
+    want = run(system, w.split, metrics, {"cider": FakeGains(w.gains)})
     for key, values in want.items():
         assert found[key].values.tolist() == pytest.approx(values.values.tolist(), abs=0, nan_ok=True)
     for name in ("Kendall", "NCS@1", "SR@1"):
         m, why = parse(f"cider:{name}"), "it reads every pair, which 'cider' would take hours for"
         assert leave_out([m], [], pairs_only, {}) == [] and log.notes[-1] == f"{m} left out: {why}"
         refuses(BadInput, leave_out, [m], [m], pairs_only, {})
-        refuses(UsageError, run, Matrix(w.scores), w.split, [m], pairs_only)
+        refuses(UsageError, run, system, w.split, [m], pairs_only)
     assert leave_out(metrics, [], pairs_only, {}) == metrics

@@ -21,8 +21,8 @@ from vsebench.relevance.matrix import Stored
 from vsebench.types import Split
 
 SPLIT = Split("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
-ROUNDED = ("float64: rounded to float32",)
-PLACED = "g.npy: no image and text ids: rows are taken to be in the order of those that are evaluated"
+ROUNDED = ("matrix: float64: rounded to float32",)
+PLACED = "matrix: g.npy: no image and text ids: rows are taken to be in the order of those that are evaluated"
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 7.5]])
 FINITE = st.floats(-1e6, 1e6, width=32)
 
@@ -31,10 +31,10 @@ FINITE = st.floats(-1e6, 1e6, width=32)
 def test_rows_and_pairs_are_copies_of_the_matrix(values: np.ndarray) -> None:
     gains = matrix_gains(values)
     assert np.array_equal(whole(gains), values.astype(np.float32))
-    assert gains.rows("t2i", 0, values.shape[1]).flags.c_contiguous
+    assert gains.T.rows(0, values.shape[1]).flags.c_contiguous
     kept = values.astype(np.float32)
     gains = matrix_gains(kept)
-    for some in (gains.rows("i2t", 0, 1), gains.rows("t2i", 0, 1), gains.at("i2t", np.array([0]), np.array([[0]]))):
+    for some in (gains.rows(0, 1), gains.T.rows(0, 1), gains.at(np.array([0]), np.array([[0]]))):
         some[...] = 9
     assert np.array_equal(kept, values.astype(np.float32))
 
@@ -49,8 +49,8 @@ def test_files_in_either_orientation(tmp_path: Path, dtype: type, transposed: bo
     assert isinstance(gains.values, Stored)
     assert gains.shape == (2, 3) and gains.name == "matrix" and shares == [1.0]
     assert log.notes in ([PLACED], [PLACED, *ROUNDED])
-    assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
-    assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
+    assert np.array_equal(gains.rows(0, 2), VALUES.astype(dtype).astype(np.float32))
+    assert np.array_equal(gains.T.rows(1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
     assert gains.settings["rows"] == ("captions" if transposed else "images")
     base = gains.values.values
     while base.base is not None and not isinstance(base, np.memmap):
@@ -62,13 +62,13 @@ def test_a_square_matrix_is_ambiguous(tmp_path: Path, log: Log) -> None:
     split = Split("custom", np.arange(2), np.arange(2), np.array([0, 1]))
     np.save(tmp_path / "g.npy", VALUES[:, :2])
     gains = load_gains(str(tmp_path / "g.npy"), split)
-    square = "the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
+    square = "matrix: the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
     assert log.notes == [square, PLACED, *ROUNDED]
     log.weights.clear()
-    assert np.array_equal(gains.rows("i2t", 0, 2), VALUES[:, :2])
+    assert np.array_equal(gains.rows(0, 2), VALUES[:, :2])
     chosen = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
     assert log.notes == [PLACED, *ROUNDED]
-    assert np.array_equal(chosen.rows("i2t", 0, 2), VALUES[:, :2].T)
+    assert np.array_equal(chosen.rows(0, 2), VALUES[:, :2].T)
     assert chosen.settings != gains.settings
 
 
@@ -76,16 +76,16 @@ def test_a_file_with_names_and_ids(tmp_path: Path, log: Log, refuses: Refuses) -
     path = tmp_path / "g.npz"
     np.savez(path, gains=VALUES[::-1][:, [2, 0, 1]], image_ids=np.array([3, 5]), text_ids=np.array([72, 70, 71]))
     gains = load_gains(str(path), SPLIT)
-    assert np.array_equal(gains.rows("i2t", 0, 2), VALUES)
-    assert np.array_equal(gains.rows("t2i", 1, 2), VALUES.T[1:2])
-    assert np.array_equal(gains.at("t2i", np.array([2, 0]), np.array([[1, 0], [0, 0]])), [[7.5, 2.0], [0.5, 0.5]])
+    assert np.array_equal(gains.rows(0, 2), VALUES)
+    assert np.array_equal(gains.T.rows(1, 2), VALUES.T[1:2])
+    assert np.array_equal(gains.T.at(np.array([2, 0]), np.array([[1, 0], [0, 0]])), [[7.5, 2.0], [0.5, 0.5]])
     np.savez(path, gains=VALUES, image_ids=np.array([3, 6]))
     refuses(BadInput, load_gains, str(path), SPLIT)
     np.savez(path, mine=VALUES)
     log.weights.clear()
     load_gains(str(path), SPLIT)
     assert log.notes == [
-        "gains are read from 'mine', the only two-dimensional array",
+        "matrix: gains are read from 'mine', the only two-dimensional array",
         PLACED.replace("npy", "npz"),
         *ROUNDED,
     ]
@@ -111,7 +111,7 @@ def test_the_wrong_array_is_refused(tmp_path: Path, refuses: Refuses) -> None:
         np.save(path, array, allow_pickle=True)
         refuses(BadInput, load_gains, str(path), SPLIT)
     np.save(path, VALUES.astype(np.int8))
-    assert load_gains(str(path), SPLIT).rows("i2t", 0, 2).tolist() == np.trunc(VALUES).tolist()
+    assert load_gains(str(path), SPLIT).rows(0, 2).tolist() == np.trunc(VALUES).tolist()
     for name in (f"{path}:rows=captions", str(tmp_path / "g2.npy")):
         refuses(BadInput, load_gains, name, SPLIT)
 

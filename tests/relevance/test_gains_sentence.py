@@ -98,7 +98,7 @@ def test_pairs_at_the_end_of_a_piece(more: int, rng: np.random.Generator, monkey
     monkeypatch.setattr(aggregate, "SCATTERED", 64)
     gains = from_vectors(split_of(list(range(20))), rng.standard_normal((20, 8)), agg="first")
     query, items = np.array([3]), rng.integers(0, 20, (1, 64 + more))
-    assert np.array_equal(gains.at("i2t", query, items)[0], gains.rows("i2t", 3, 4)[0, items[0]])
+    assert np.array_equal(gains.at(query, items)[0], gains.rows(3, 4)[0, items[0]])
 
 
 def test_values_do_not_depend_on_the_norms() -> None:
@@ -143,7 +143,7 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, r
     np.save(tmp_path / "e.npy", vectors)
     plain = load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
     assert np.array_equal(whole(plain), want)
-    assert log.notes == ["e.npy: no text ids: rows are taken to be in the order of those that are evaluated"]
+    assert log.notes == ["sentence: e.npy: no text ids: rows are taken to be in the order of those that are evaluated"]
     assert dict(plain.settings).keys() == {"model", "agg", "own"}
     assert plain.settings["model"].startswith("e.npy#")
     order = np.array([2, 0, 1])
@@ -338,7 +338,7 @@ def test_agreement_with_human_ratings(coco5k: Split, minilm: np.ndarray, agreeme
     gains = from_vectors(coco5k, minilm)
     with one_blas_thread():
         assert agreement(gains) == pytest.approx([0.8814, 0.7614], abs=5.1e-5)
-        block = gains.rows("t2i", 100, 140)
+        block = gains.T.rows(100, 140)
     vectors = minilm.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     want = (vectors[100:140] @ vectors.T).reshape(40, 5000, 5).max(axis=2)

@@ -91,9 +91,9 @@ def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.Mo
     assert load(vectors, split_of(["w1", "w2"], [0, 1])).rows_affordable
     monkeypatch.setattr(wmd, "MOST_PAIRS", 3)
     gains = load(vectors, split_of(["w1", "w2"], [0, 1]))
-    refuses(UsageError, gains.rows, "i2t", 0, 1)
+    refuses(UsageError, gains.rows, 0, 1)
     assert not gains.rows_affordable
-    assert gains.at("i2t", np.array([0]), np.array([[0]])) == 1
+    assert gains.at(np.array([0]), np.array([[0]])) == 1
 
 
 def test_errors(vectors: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:

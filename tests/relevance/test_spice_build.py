@@ -19,10 +19,10 @@ from tests.spice_fake import fake_worker, requested, store_tuples, workers
 from vsebench.errors import BadInput, DiskError, MissingPackage
 from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
+from vsebench.relevance.spice.file import Tuples, normal
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import process as spice_process
 from vsebench.relevance.spice.parser.build import Built
-from vsebench.relevance.spice.tuples import Tuples, normal
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTIONS = [f"caption number {name}" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight",

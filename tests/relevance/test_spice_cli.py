@@ -13,10 +13,10 @@ from tests.hostile import good
 from tests.spice_fake import fake_worker, requested
 from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
+from vsebench.relevance.spice.file import NotParsed
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import install as spice_install
 from vsebench.relevance.spice.parser import process as spice_process
-from vsebench.relevance.spice.tuples import NotParsed
 from vsebench.text import java as spice_java
 
 RECORDS = [

@@ -15,8 +15,18 @@ from tests.spice_fake import store_tuples
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
-from vsebench.relevance.spice.file import FORMAT, pack, read_rows, read_synsets, unpack
-from vsebench.relevance.spice.tuples import TOOLS, Tuples, normal, unique, words
+from vsebench.relevance.spice.file import (
+    FORMAT,
+    TOOLS,
+    Tuples,
+    normal,
+    pack,
+    read_rows,
+    read_synsets,
+    unique,
+    unpack,
+    words,
+)
 
 SYNSETS = {"man": frozenset({3, 1}), "horse": frozenset({7}), "ride": frozenset(), "brown": frozenset({2**40})}
 SMALL = Tuples(

@@ -25,8 +25,8 @@ from vsebench.relevance import load_gains
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.spice import postings as spice_postings
 from vsebench.relevance.spice import spice as spice
+from vsebench.relevance.spice.file import Tuples, normal
 from vsebench.relevance.spice.spice import gains
-from vsebench.relevance.spice.tuples import Tuples, normal
 from vsebench.types import DIRECTIONS, Split
 
 
@@ -68,12 +68,12 @@ def test_worked_values_and_notes(log: Log) -> None:
     assert list(made.settings) == ["text", "own", "tuples"]
     assert (made.settings["text"], made.settings["own"]) == ("original", "in")
     assert log.notes == [
-        "spice: 1 caption without a tuple, gain 0 with every image",
-        "spice: 1 image without captions, gain 0 with every caption",
+        "1 caption without a tuple, gain 0 with every image",
+        "1 image without captions, gain 0 with every caption",
     ]
     made = tiny("out")
     assert whole(made, 1).tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-    assert log.notes[2:] == ["spice: 1 image with one caption, gain 0 with it (own=out)"]
+    assert log.notes[2:] == ["1 image with one caption, gain 0 with it (own=out)"]
     assert made.settings["own"] == "out"
 
 
@@ -89,7 +89,7 @@ def test_captions_that_the_parser_failed_on_are_counted_separately(log: Log) -> 
     tuples = Tuples(("a", "b", "c"), ((), (), (("x",),)), {"x": frozenset()}, {"b": "stack overflow"})
     gains(split_of(["a", "b", "c"], [0, 0, 0], 1), tuples)
     said = ("could not be parsed", "without a tuple")
-    assert log.notes == [f"spice: 1 caption {what}, gain 0 with every image" for what in said]
+    assert log.notes == [f"1 caption {what}, gain 0 with every image" for what in said]
 
 
 # ---------------------------------------------------------------- from the cache
@@ -119,7 +119,8 @@ def test_a_second_load_reads_the_cache(parsed: Tuples, log: Log, monkeypatch: py
     assert done == [1.0]
     assert dict(again.settings) == dict(first.settings) and log.notes == said
     for direction in DIRECTIONS:
-        assert again.rows(direction, 0, 2).tobytes() == first.rows(direction, 0, 2).tobytes()
+        one, other = (again, first) if direction == "i2t" else (again.T, first.T)
+        assert one.rows(0, 2).tobytes() == other.rows(0, 2).tobytes()
 
 
 @pytest.mark.parametrize("what", ["settings", "owners", "texts", "tuples"])
@@ -140,7 +141,7 @@ def test_other_settings_captions_and_tuples_have_other_entries(parsed: Tuples, w
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other"])
 def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> None:
     split = split_of(["a cat", "dogs"], [0, 1], 2)
-    want = load_gains("spice", split).rows("i2t", 0, 2)
+    want = load_gains("spice", split).rows(0, 2)
     (entry,) = store.entries(spice.GRAPHS)
     data = bytearray(entry.path.read_bytes())
     if damage == "flipped":
@@ -150,7 +151,7 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
     else:
         entry.path.write_bytes({"cut": data[:-300], "empty": b""}.get(damage, data))
     assert spice_postings.load(entry.path) is None
-    assert load_gains("spice", split).rows("i2t", 0, 2).tobytes() == want.tobytes()
+    assert load_gains("spice", split).rows(0, 2).tobytes() == want.tobytes()
     assert spice_postings.load(entry.path) is not None
 
 
@@ -164,7 +165,7 @@ def test_errors_name_the_command_and_ptb_looks_up_tokenised_captions(parsed: Tup
     split = split_of(["A cat.", "Dogs !"], [0, 1], 2)
     made = load_gains("spice:text=ptb", split)
     assert made.settings["text"] == "ptb"
-    assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert made.rows(0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     refuses(MissingPackage, load_gains, "spice", split)
 
 
@@ -176,7 +177,7 @@ def test_graphs_that_are_not_cached(parsed: Tuples, log: Log) -> None:
     log.weights.clear()
     (store.root() / spice.GRAPHS).write_text("a file where the folder should be")
     made = load_gains("spice", split_of(["a cat", "dogs"], [0, 1], 2))
-    assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert made.rows(0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     words = "spice: the graphs are computed again next time, as they were not kept: "
     assert len(log.notes) == 1 and log.notes[0].startswith(words)
 
@@ -212,8 +213,8 @@ def test_the_counts_of_the_tool(coco_spice: Gains, real_data: Path) -> None:
     exact = 2 * tp / (2 * tp + fp + fn)
     assert np.abs(exact - [float(r["f"]) for r in stock]).max() < 1e-12
     want = exact.astype(np.float32)
-    assert np.array_equal(coco_spice.at("t2i", caption, image[:, None])[:, 0], want)
-    assert np.array_equal(coco_spice.at("i2t", image, caption[:, None])[:, 0], want)
+    assert np.array_equal(coco_spice.T.at(caption, image[:, None])[:, 0], want)
+    assert np.array_equal(coco_spice.at(image, caption[:, None])[:, 0], want)
 
 
 @pytest.mark.real_data

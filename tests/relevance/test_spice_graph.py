@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests import oracle_spice as oracle
 from vsebench.relevance.spice.encode import build, encode
+from vsebench.relevance.spice.file import Tuples
 from vsebench.relevance.spice.spice import gains
-from vsebench.relevance.spice.tuples import Tuples
 from vsebench.types import Split
 
 Item = tuple[str, ...]
@@ -47,7 +47,7 @@ def scored(candidate: list[Item], references: list[list[Item]], synsets: Synsets
     names = tuple(str(i) for i in range(len(captions)))
     split = Split("custom", np.arange(2), np.arange(len(captions)), np.array([1] + [0] * len(references)), names)
     made = gains(split, Tuples(names, tuple(map(tuple, captions)), synsets))
-    f = made.at("t2i", np.array([0]), np.array([[0]]))[0, 0]
+    f = made.T.at(np.array([0]), np.array([[0]]))[0, 0]
     return float(f), float(made.values.caption_size[0]), float(made.values.image_size[0])
 
 

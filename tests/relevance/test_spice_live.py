@@ -15,10 +15,10 @@ import pytest
 from tests.gates import gate
 from vsebench.errors import MissingPackage
 from vsebench.relevance.spice import cache as tuple_cache
+from vsebench.relevance.spice.file import normal
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import install as spice_install
 from vsebench.relevance.spice.parser import process as spice_process
-from vsebench.relevance.spice.tuples import normal
 from vsebench.text import java as spice_java
 
 pytestmark = pytest.mark.java

@@ -39,10 +39,9 @@ STRIP = 128
 def kernel(scene: Scene, facts: Facts) -> int:
     """Matched facts of one pair, by the rows of both directions and the pair itself."""
     truth = Truth(*encoded([scene], [facts]))
-    a, b = (int(truth.matched_rows(direction, 0, 1)[0, 0]) for direction in DIRECTIONS)
-    first = np.array([0])
-    pair, share = (float(gains(truth).pairs("t2i", first, first)[0]) for gains in (match, holds))
-    assert a == b and pair == np.float32(2 * a / (facts.count + scene.facts))
+    a, first = int(truth.matched((0, 1), (0, 1))[0, 0]), np.array([0])
+    pair, share = (float(gains(truth).pairs(first, first)[0]) for gains in (match, holds))
+    assert pair == np.float32(2 * a / (facts.count + scene.facts))
     assert share == np.float32(a / max(facts.count, 1)) and (share == 1) == oracle.entails(facts, scene)
     return a
 
@@ -55,7 +54,7 @@ def test_the_kernel_is_the_definition_and_the_oracle(scene: Scene, facts: Facts)
 def test_every_pair_of_a_world_is_that_of_the_definition_and_of_the_oracle() -> None:
     shown, stated, scenes, facts = world()
     some = range(0, len(stated), 4)
-    found = match(Truth(scenes, facts)).rows("i2t", 0, len(shown))
+    found = match(Truth(scenes, facts)).rows(0, len(shown))
     for i, scene in enumerate(shown):
         defined = [2 * matched(stated[c], scene) / (stated[c].count + scene.facts) for c in some]
         assert found[i, :: some.step].tolist() == [np.float32(value) for value in defined]
@@ -67,7 +66,7 @@ def test_every_pair_of_a_world_is_that_of_the_definition_and_of_the_oracle() -> 
 def test_random_facts_about_random_scenes_in_bulk(data: st.DataObject) -> None:
     shown = data.draw(st.lists(small_scenes(), min_size=1, max_size=12))
     stated = data.draw(st.lists(small_facts(), min_size=1, max_size=12))
-    found = Truth(*encoded(shown, stated)).matched_rows("t2i", 0, len(stated))
+    found = Truth(*encoded(shown, stated)).matched((0, len(shown)), (0, len(stated)))
     assert found.tolist() == [[oracle.matched(facts, scene) for scene in shown] for facts in stated]
 
 
@@ -78,14 +77,13 @@ def test_blocks_directions_and_pairs_have_the_same_bits(block: int, gains: Calla
     scenes = np.tile(scenes, (5, 1))[: 2 * STRIP + 3]  # more than two strips
     facts = facts[:300]
     share = gains(Truth(scenes, facts))
-    every = share.rows("i2t", 0, len(scenes))
+    every = share.rows(0, len(scenes))
     assert every.dtype == np.float32 and every.shape == (len(scenes), len(facts)) and every.flags.c_contiguous
-    for direction, n in (("i2t", len(scenes)), ("t2i", len(facts))):
-        edges = [*range(0, n, block), n]
-        rows = [share.rows(direction, a, b) for a, b in itertools.pairwise(edges)]  # type: ignore[arg-type]
-        assert np.array_equal(np.concatenate(rows), every if direction == "i2t" else every.T)
+    for made, want in ((share.rows, every), (share.columns, every.T)):
+        rows = [made(a, b) for a, b in itertools.pairwise([*range(0, len(want), block), len(want)])]
+        assert np.array_equal(np.concatenate(rows), want)
     image, caption = np.divmod(np.random.default_rng(0).permutation(every.size)[:2000], len(facts))
-    assert np.array_equal(share.pairs("t2i", image, caption), every[image, caption])
+    assert np.array_equal(share.pairs(image, caption), every[image, caption])
 
 
 @given(small_scenes(), small_facts(), st.permutations(range(len(SHAPES))), st.permutations(range(len(COLOURS))))
@@ -152,7 +150,7 @@ def test_gains_are_of_the_items_of_the_split(scenes_split: Split, log: Log) -> N
     assert gains.shape == expected.shape and gains.lowest == 0 and gains.rows_affordable
     assert np.array_equal(whole(gains), expected)
     nothing = sum(oracle.stated(facts) == 0 for facts in stated)
-    assert nothing and log.notes == [f"{nothing} captions state no fact: no value as a query"]
+    assert nothing and log.notes == [f"match: {nothing} captions state no fact: no value as a query"]
     share = load_gains("holds", scenes_split)
     counts = np.array([oracle.stated(facts) for facts in stated])
     held = np.array([[oracle.matched(facts, scene) for facts in stated] for scene in shown])
@@ -162,7 +160,7 @@ def test_gains_are_of_the_items_of_the_split(scenes_split: Split, log: Log) -> N
     part = Split(
         scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids[order], scenes_split.image_of[order]
     )
-    assert np.array_equal(load_gains("match", part).rows("i2t", 0, 22), expected[:, order])
+    assert np.array_equal(load_gains("match", part).rows(0, 22), expected[:, order])
     assert dict(load_gains("match", part).settings) != dict(gains.settings)
 
 
@@ -239,7 +237,7 @@ def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:
     """Embeddings whose inner products are ``match`` and noise."""
     random = np.random.default_rng(seed)
     captions = np.eye(len(split.caption_ids))
-    images = load_gains("match", split).rows("i2t", 0, len(split.image_ids))
+    images = load_gains("match", split).rows(0, len(split.image_ids))
     images = images + noise * random.standard_normal(images.shape)
     np.savez(path, images=images, texts=captions, image_ids=split.image_ids, caption_ids=split.caption_ids)
     return path

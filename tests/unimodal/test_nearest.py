@@ -11,8 +11,10 @@ from hypothesis.extra.numpy import arrays
 
 from tests import oracle_unimodal as oracle
 from tests.messages import Refuses
+from tests.worlds import canonical
 from vsebench.errors import BadInput, UsageError
-from vsebench.unimodal.scorers import SIMILARITIES, nearest, scorer_of
+from vsebench.rank.order import float64_bound, order
+from vsebench.unimodal.scorers import SIMILARITIES, Distance, nearest, scorer_of
 
 Vectors = npt.NDArray[np.float32]
 
@@ -61,7 +63,17 @@ def test_random_vectors(rng: np.random.Generator, similarity: str, dim: int) -> 
 @pytest.mark.parametrize("offset", [0.0, 300.0, 1e6])
 def test_vectors_far_from_the_origin(rng: np.random.Generator, offset: float) -> None:
     # A float32 product does not distinguish these items; float64 distances do.
-    check((rng.standard_normal((60, 5)) + offset).astype(np.float32), "euclidean", 10)
+    vectors = (rng.standard_normal((60, 5)) + offset).astype(np.float32)
+    check(vectors, "euclidean", 10)
+    scorer = scorer_of(vectors[:20], vectors[20:] * np.float32(1.001), "euclidean")
+    other = scorer_of(vectors[20:] * np.float32(1.001), vectors[:20], "euclidean")
+    assert np.array_equal(canonical(scorer).T, canonical(scorer.T)) and np.array_equal(scorer.T.error, other.error)
+    for own in (scorer, scorer.T, scorer.take(np.arange(3, 9), slice(1, 30))):
+        assert isinstance(own, Distance)
+        for wide, bound in ((False, own.error), (True, float64_bound(own, np.arange(len(own.x))).base)):
+            error = np.abs(own.tile(slice(None), slice(None), wide=wide) - canonical(own))
+            assert (error <= bound[:, None]).all()
+    assert np.array_equal(np.argsort(-canonical(scorer), axis=1, kind="stable"), order(scorer, np.arange(20), 40).items)
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1e-6, 1e12])

@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import UsageError, VsebenchError, count_of
 from ..evaluation.intervals import Key, interval, label, population
 from ..files.ids import places
 from ..metrics import Metric, parse
 from ..metrics.suites import words
-from ..options import check_word, spell
+from ..options import check_word, public, spell
 from ..results import table
 from ..results.format import UNDEFINED, fixed, interval_words
 from ..results.model import Resampling

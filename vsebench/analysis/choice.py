@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import numbers, public, shown
-from ..errors import UsageError, count_of
+from ..errors import UsageError, count_of, shown
 from ..evaluation.chance import CERTAIN, LEVEL, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
@@ -20,7 +19,7 @@ from ..files.read import group
 from ..files.regular import expanded
 from ..log import logged
 from ..numeric.parallel import default_threads
-from ..options import spell
+from ..options import public, spell
 from ..results import table
 from ..results.format import interval_words, printed
 from ..results.model import Resampling
@@ -33,7 +32,7 @@ from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, re
 from ..sets.placing import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
-from ..types import Float, is_path
+from ..types import Float, is_path, numbers
 from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
@@ -233,7 +232,7 @@ def choice(
     if taken is not None:
         raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
     how = Resampling(ci, resamples, seed) if ci else None
-    asked = request({"similarity": similarity, "image_key": image_key, "text_key": text_key})
+    asked = request(similarity=similarity, image_key=image_key, text_key=text_key)
     asked = replace(asked, split=items.split)
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
@@ -283,10 +282,10 @@ def _scores(source: Any, items: ChoiceSet, asked: Request, threads: int | None) 
     asked = replace(asked, images=images, texts=texts)
     with logged() as log:
         found = of_vectors(only(raw_vectors(asked), items.split), asked)
-    assert found.scorer is not None
+    assert found.system is not None
     item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
     rows = items.images[1].T  # (image, item)
-    of = [found.scorer.pairs(image[item], caption, threads or default_threads()) for image in rows]
+    of = [found.system.forward.pairs(image[item], caption, threads or default_threads()) for image in rows]
     files = isinstance(source, tuple) and is_path(texts)  # arrays have the documented order
     unnamed = found.without_ids if is_path(source) or files else ()
     orders = (in_order("text" if side == "caption" else side, items.name, ORDERS[side]) for side in unnamed)

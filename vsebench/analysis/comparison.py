@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import UsageError, count_of
 from ..evaluation.intervals import Key, interval, is_median, label, population, queries_alone, some_names
 from ..metrics.suites import headlines
-from ..options import spell
+from ..options import public, spell
 from ..registry import unknown
 from ..results import table
 from ..results.format import UNDEFINED, UNITS, interval_words, printed

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import public
+from ..options import public
 from ..results import table
 from ..results.format import fixed
 from ..results.render import Rendered

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import UsageError
 from ..evaluation.intervals import Key as MetricKey
 from ..evaluation.intervals import interval
+from ..options import public
 from ..results.charts import Panel, curves
 from ..results.format import UNITS, bracketed, interval_kind, interval_words
 from ..results.model import Result

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import signature
-from ..arguments import public
 from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of, label
 from ..evaluation.provenance import ranked_by
 from ..metrics import Metric
 from ..metrics.suites import Names, headlines
+from ..options import public
 from ..results import charts
 from ..results.charts import curves
 from ..results.explorer import Explorer

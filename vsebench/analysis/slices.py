@@ -10,13 +10,12 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import UsageError, count_of
 from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..files.ids import places
 from ..log import logged
 from ..metrics.suites import words
-from ..options import check_word, spell
+from ..options import check_word, public, spell
 from ..results import table
 from ..results.charts import Mark, Panel, file_of, heading
 from ..results.format import ARROWS, UNITS, interval_words

@@ -13,7 +13,6 @@ from string import ascii_uppercase
 import numpy as np
 
 from .. import signature
-from ..arguments import public
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of, label
 from ..files import run_folder
@@ -22,7 +21,7 @@ from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
-from ..options import of_command, spell
+from ..options import of_command, public, spell
 from ..registry import closest
 from ..relevance.sources import is_gains
 from ..results import document

@@ -96,7 +96,8 @@ def count_true(known: Truth, image_of: Int, progress: Callable[[int, int], None]
     def compare(start: int) -> None:
         nonlocal done
         stop = min(start + size, len(facts))
-        holds = (truth.matched_rows("t2i", start, stop) == stated[start:stop, None]) & (stated[start:stop, None] > 0)
+        matched, wanted = truth.matched((0, len(known.scenes)), (start, stop)), stated[start:stop, None]
+        holds = (matched == wanted) & (wanted > 0)
         images[start:stop] = holds.sum(axis=1)
         own[start:stop] = holds[np.arange(stop - start), owner[start:stop]]
         done += stop - start

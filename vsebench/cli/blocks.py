@@ -40,9 +40,7 @@ class Flags:
 class Selected:
     """What of saved reports is analysed."""
 
-    metrics: str | None = option(
-        None, "Names or suites separated by commas; by default all that they share.", reads=str
-    )
+    metrics: str | None = option(None, "Names or suites separated by commas; by default all that they share.")
     force: bool = option(False, "Also systems that were not measured alike, on what they share.")
     ci: float = option(95, "Level of the intervals in percent; 0 for none.", value="PERCENT")
 
@@ -55,14 +53,11 @@ class Result:
         None,
         "Also write the result to a file, by its ending: .json, .tex, .md, .html or .csv.",
         RESULT,
-        reads=Path,
-        value="FILE",
         flags=("--output", "-o"),
     )
     style: str | None = option(
         None,
         "What is printed: terminal (the default), json, latex, html, markdown or csv.",
-        reads=str,
         value="WORD",
         flags=("--format",),
     )
@@ -72,9 +67,7 @@ class Result:
 class ReportResult(Result):
     """Where the report of an evaluation goes, and in which format."""
 
-    per_query: Path | None = option(
-        None, "Write every metric's per-query values (.parquet or .csv).", RESULT, reads=Path, value="FILE"
-    )
+    per_query: Path | None = option(None, "Write every metric's per-query values (.parquet or .csv).", RESULT)
     no_per_query: bool = option(False, "Leave the per-query values out of the JSON report.")
 
 

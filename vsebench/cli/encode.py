@@ -157,7 +157,7 @@ def _check_metrics(metrics: str, splits: list[str]) -> None:
     from ..sets import catalogue
     from ..sets.choices import layouts
 
-    request({"metrics": metrics})  # raises
+    request(metrics=metrics)  # raises
     for name in splits:
         if name not in catalogue.names() and layouts.is_known(name):
             what = f"--metrics measures retrieval, and '{name}' is a set of choices"

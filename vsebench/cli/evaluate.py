@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..evaluation.options import Given, Options
+from ..evaluation.options import Options
 from .blocks import options_of
 from .command import command
 from .results import report_options
@@ -24,7 +24,6 @@ System = tuple[str, Path | None, Path | None]  # its name, and the files of its 
 @command
 @report_options
 @options_of(Options)
-@options_of(Given)
 def run(
     terminal: Terminal,
     files: Annotated[

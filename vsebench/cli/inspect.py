@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from ..errors import BadInput, UsageError, VsebenchError
-from ..evaluation.options import Given, Options
+from ..evaluation.options import Options
 from .blocks import options_of
 from .command import command
 from .terminal import Terminal, listing
@@ -28,8 +28,7 @@ T = TypeVar("T")
 
 
 @command
-@options_of(Options, ["captions_per_image"])
-@options_of(Given, ["texts", "split", "image_key", "text_key", "scores_key"])
+@options_of(Options, ["texts", "split", "image_key", "text_key", "scores_key", "captions_per_image"])
 def run(
     terminal: Terminal,
     file: Annotated[
@@ -54,7 +53,7 @@ def run(
 
     given = {"texts": texts, "split": split, "captions_per_image": captions_per_image, "scores_key": scores_key}
     keys = {"image_key": image_key, "text_key": text_key}
-    asked = request({"scores" if scores else "images": file, **given, **keys})
+    asked = request(**{"scores" if scores else "images": file, **given, **keys})
     path = asked.images if asked.scores is None else asked.scores  # of a run folder the file in it
     kind = sniff(path)
     document = {
@@ -243,9 +242,9 @@ def _of_pairs(
     with logged() as log:
         try:
             if lists:
-                split = inputs.read(request({"run": path, "split": asked.split})).split
+                split = inputs.read(request(run=path, split=asked.split)).split
             else:
-                split = align.split_of(judged or ()) if asked.split is None else load_split(asked.split)
+                split = align.split_of(judged or ()) if asked.split is None else load_split(str(asked.split))
                 for one in judged or ():
                     place(one, split)
             document["matched"] = _matched(split, log)

@@ -14,7 +14,7 @@ from .command import command
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..relevance.spice.tuples import Tuples
+    from ..relevance.spice.file import Tuples
 
 app = typer.Typer(help="Parsed captions for SPICE: build, export, import.", no_args_is_help=True)
 
@@ -73,7 +73,7 @@ def export(
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
     from ..relevance.spice import cache
-    from ..relevance.spice.tuples import ANY, BUILD
+    from ..relevance.spice.file import ANY, BUILD
 
     if split is None and captions is None:
         tuples = cache.stored()

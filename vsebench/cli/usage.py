@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from ..errors import USAGE, printable
-from ..evaluation.options import Given, Options
+from ..evaluation.options import Options
 from ..options import MORE, PANELS, declared
 from ..registry import closest
 from .analyses import ANALYSES, made
@@ -80,7 +80,7 @@ class Grouped(typer.core.TyperCommand):
         return rest
 
     def _arrange(self, everything: bool) -> None:
-        facts = {name: f for block in (Given, Options, ReportResult, Flags) for name, (_, f) in declared(block).items()}
+        facts = {name: f for block in (Options, ReportResult, Flags) for name, (_, f) in declared(block).items()}
         options: list[Any] = [p for p in self.params if p.param_type_name == "option"]
         for p in options:
             p.rich_help_panel = facts[p.name].panel if p.name in facts else MORE

@@ -9,7 +9,7 @@
   for, parsed once
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
 - ``system``: what is ranked: vectors, a score matrix or retrieved lists in the order of a split (``inputs``), and what
-  is done with them: ``fused``, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
+  is done with them: fusion, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
   chance (``chance``), with what explains it
 - ``plan``: metrics, judgements and candidates, decided once; ``sources``: loading gains and judgements;
   ``short_lists``: what retrieved lists are long enough for
@@ -18,5 +18,5 @@
   results; ``intra``: image-image and text-text retrieval of CxC
 - ``engines``: which processes compute; ``shards``: the work in pieces for other processes, ``cuts`` how it is
   cut and what is finished, ``dask_engine`` the workers
-- ``assemble``: sums, signature and the report; ``intervals``, ``warnings``, ``provenance``: what is added to it
+- ``assemble``: sums, signature and the report; ``intervals``, ``provenance``: what is added to it
 """

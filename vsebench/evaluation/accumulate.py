@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import check, numbers, public, shown
-from ..errors import BadInput, UsageError, count_of
-from ..options import spell
+from ..errors import BadInput, UsageError, count_of, shown
+from ..options import bound, public, spell
 from ..results.report import Report
 from ..sets import catalogue
 from ..sets.placing import Unordered
-from ..types import Embeddings, Modality, Split, Vectors, as_array
-from .options import Given
+from ..types import Embeddings, Modality, Split, Vectors, as_array, numbers
+from .options import Options
 from .request import request
 from .run import evaluate
+from .system import INPUTS
 
 CAPTIONS_PER_IMAGE = 5
 TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
 # Arguments of an evaluation that ``update`` takes here, or that name files.
-_INPUTS = tuple(f.name for f in fields(Given) if f.name not in ("split", "fuse", "rerank"))
+_INPUTS = (*INPUTS, "image_key", "text_key", "scores_key")
 BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 
 Key = int | str
@@ -69,9 +68,10 @@ class Accumulator:
             raise UsageError(
                 f"Accumulator has no argument '{wrong[0]}'", fix="give vectors and ids to update(), batch by batch"
             )
-        checked = check(evaluate, (), {"split": split, "captions_per_image": captions_per_image, **options})
-        options = {k: v for k, v in checked.arguments.items() if k not in ("split", "captions_per_image")}
-        request({"split": split, **options})  # what is wrong is refused now
+        bound(evaluate, (), options)
+        asked = Options(split=split, captions_per_image=captions_per_image, **options)
+        split, captions_per_image = asked.split, asked.captions_per_image
+        request(**vars(asked))  # what is wrong is refused now
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
         loaded = split if isinstance(split, Split) else None
@@ -79,7 +79,7 @@ class Accumulator:
             loaded = catalogue.load_split(split)
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
-        self._options = {"trust": True, **options}
+        self._options = {"trust": True, **{name: getattr(asked, name) for name in options}}
         ids = {} if loaded is None else {"image": loaded.image_ids, "text": loaded.caption_ids}
         self._known: dict[str, set[Key]] = {side: set(names.tolist()) for side, names in ids.items()}
         self.reset()

@@ -9,25 +9,28 @@ import numpy as np
 
 from .. import __version__
 from ..errors import BadInput
-from ..log import note, said
+from ..log import note, said, warn
 from ..metrics import Metric
 from ..metrics.suites import INTRA
+from ..options import spell
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
-from ..relevance.sources import SOURCES, is_gains
+from ..relevance.sources import SOURCES, in_folds, is_gains, load
+from ..results.format import printed
+from ..results.lists import NOTHING, Lists
 from ..results.model import Result
 from ..results.report import Report
 from ..signature import captions_fingerprint, fingerprint, write
-from ..types import Direction, Int, Observation, Split
-from . import intervals, warnings
-from .inputs import System
+from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Tops, Vectors
+from . import intervals
+from .inputs import Input
 from .intervals import Key
 from .plan import Plan
 
 
 def report(
     plan: Plan,
-    data: System,
+    data: Input,
     observed: dict[Direction, Observation],
     single: Mapping[Key, Result],
     ratings: str | None,
@@ -55,9 +58,9 @@ def report(
     if plan.metrics and not shown:
         what = f"nothing was measured: {'; '.join(said().warnings)}"
         raise BadInput(what, fix="check the gains and what they are made from")
-    warnings.ties(observed, results)
-    warnings.unreachable(observed)
-    warnings.clipped(plan.metrics, plan.split)
+    ties(observed, results)
+    unreachable(observed)
+    clipped(plan.metrics, plan.split)
     note(*intervals.of_queries_alone(results.values()))
     if plan.request.resampling is not None:
         note(*intervals.without(results))
@@ -74,7 +77,7 @@ def report(
     )
 
 
-def _caption_rows(split: Split, data: System) -> Int | None:
+def _caption_rows(split: Split, data: Input) -> Int | None:
     """(caption,) int64 text row of every caption of a custom split with ids, by which a text file is read again."""
     numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
         split.caption_ids, np.arange(len(split.caption_ids))
@@ -106,7 +109,7 @@ def _sum(m: Metric, parts: Sequence[Result], directions: int) -> Result:
     return Result(m, None, sum(p.value for p in parts), n, undefined, ties=ties)
 
 
-def signature(plan: Plan, data: System, ratings: str | None) -> str:
+def signature(plan: Plan, data: Input, ratings: str | None) -> str:
     """The line that identifies the values: everything that can move a digit."""
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
@@ -137,3 +140,147 @@ def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str
     if split.captions is not None and any(SOURCES[view].captions != "unused" for view in of_kinds):
         fields["captions"] = captions_fingerprint(split.captions)
     return fields
+
+
+TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on them
+TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
+
+
+def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> None:
+    """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
+    view's most affected metric.
+
+    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
+    (a few captions are duplicates).
+    """
+    for direction, observation in observed.items():
+        shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
+        if max(shares.values(), default=0.0) <= TIE_SHARE:
+            continue
+        # COCO 1K repeats the ties of COCO 5K; they are reported once.
+        shown = [v for v in shares if not in_folds(v)] or list(shares)
+        ranges = {v: words for v in shown if (words := _range(v, direction, results))}
+        if not ranges:
+            continue
+        counted: list[str] = []
+        for view in ranges:
+            # Ties at the end of rankings are unknown.
+            least = "" if observation.ranks[view].depth is None else "at least "
+            counted.append(f"{least}{shares[view]:.1%}{' of the relevant items' * (not counted)} ({view})")
+        text = f"{direction}: {', '.join(counted)} tie exactly with another candidate"
+        collapsed = max(shares[view] for view in ranges) > 0.99
+        text += " (collapsed scores)" * collapsed
+        matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
+        (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges.values())}")
+
+
+Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule
+
+
+def _moved(view: str, direction: Direction, results: dict[Key, Result]) -> list[Moved]:
+    return [
+        (*r.ties, r) for (_, d), r in results.items() if d == direction and r.ties is not None and r.metric.view == view
+    ]
+
+
+def _matters(moved: Moved) -> bool:
+    low, high, result = moved
+    if result.unit == "rank":
+        return abs(high - low) > TIES_MATTER["rank"] * result.value
+    return abs(high - low) > TIES_MATTER["fraction"]
+
+
+def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
+    """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
+    moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
+    for low, high, result in moved:
+        ends = [printed(x, result.unit) for x in sorted((low, high))]
+        if ends[0] != ends[1]:
+            return f"{result.metric} is {ends[0]} to {ends[1]}"
+    return ""
+
+
+def unreachable(observed: dict[Direction, Observation]) -> None:
+    """Note judgements with positives outside the gallery."""
+    for direction, observation in observed.items():
+        for view, ranks in observation.ranks.items():
+            if lost := ranks.relevance.unreachable:
+                note(
+                    f"{view} {direction}: {lost} positives are not in the gallery and count as not found",
+                    weight="detail",
+                )
+
+
+def clipped(metrics: Sequence[Metric], split: Split) -> None:
+    """Warn of binary metrics whose k is larger than a gallery."""
+    smallest = min(len(split.image_ids), len(split.caption_ids))
+    deep = [str(m) for m in metrics if (m.k or 0) > smallest and not m.graded]
+    if deep:
+        warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
+
+
+BLOCK = 2048  # queries whose gains are computed at once
+
+
+def make(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
+    """The first ``plan.lists`` items of every ranking, none where this is 0.
+
+    Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
+    are those of the first kind that a metric reads.
+    """
+    # Without an own image of a caption there is no gain of the ground truth to compare with.
+    view = None if plan.split.image_of is None else next(iter(plan.gains), None)
+    found = []
+    for direction in (d for d in DIRECTIONS if d in plan.directions):
+        items, scores = _top(observed[direction].top, plan.lists)
+        if (absent := _no_queries(plan, direction)).any():
+            items = np.where(absent[:, None], NOTHING, items)
+            scores = None if scores is None else np.where(absent[:, None], np.float32(0), scores)
+        gains = truth = None
+        if view is not None:
+            own = plan.gains[view] if direction == "i2t" else plan.gains[view].T
+            gains, truth = _gains(own, items), _truth(own, direction, plan.split)
+        found.append(Lists(direction, items, scores, view, gains, truth))
+    return tuple(found)
+
+
+def _no_queries(plan: Plan, direction: Direction) -> Bool:
+    """(query,) the images without a caption that no judgements have positives of."""
+    own, n = plan.split.image_of, len(plan.split.ids(SIDES[direction][0]))
+    absent = np.ones(n, np.bool_)
+    with_text = np.arange(n) if direction == "t2i" or own is None else own
+    for queries in (with_text, *(t.relevance.queries for t in plan.targets[DIRECTIONS.index(direction)])):
+        absent[queries] = False
+    return absent
+
+
+def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
+    """(query, k) items and scores of the first ``depth`` items of rankings or retrieved lists."""
+    assert top is not None  # plan.depth is at least plan.lists
+    top, most = top.cut(depth), np.finfo(np.float32).max
+    items = np.full((len(top.depth), min(depth, top.gallery)), NOTHING, np.int64)
+    items[top.row, np.arange(len(top.entries)) - np.repeat(top.start[:-1], top.depth)] = top.entries
+    # a re-ranked top and retrieved lists have an order alone
+    return items, None if top.scored is None else top.scores.clip(-most, most).astype(np.float32)
+
+
+def _gains(gains: Gains, items: Int) -> Vectors:
+    """(query, k) gains of the items, 0 where there is none."""
+    out = np.zeros(items.shape, np.float32)
+    for start in range(0, len(items), BLOCK):
+        part = items[start : start + BLOCK]
+        out[start : start + BLOCK] = gains.at(np.arange(start, start + len(part)), part.clip(min=0))
+    out[items == NOTHING] = 0
+    return out
+
+
+def _truth(gains: Gains, direction: Direction, split: Split) -> Vectors:
+    """(query,) largest gain of a ground-truth item, 0 for a query without one."""
+    judged = load("gt", split, direction)
+    out = np.zeros(gains.shape[0], np.float32)
+    for place in range(int(judged.found.max(initial=0))):  # the first ground-truth item of all queries, the second, ...
+        has = np.flatnonzero(judged.found > place)
+        query, item = judged.queries[has], judged.items[judged.indptr[has] + place]
+        found = gains.at(query, item[:, None])[:, 0]
+        out[query] = found if not place else np.maximum(out[query], found)
+    return out

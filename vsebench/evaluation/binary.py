@@ -14,7 +14,7 @@ from ..options import spell
 from ..results.model import Result
 from ..results.values import SIDE
 from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
-from .inputs import System
+from .inputs import Input
 from .intervals import Key
 from .plan import Plan
 
@@ -105,7 +105,7 @@ def _one(m: Metric, values: Float) -> float:
     return float(values.mean())
 
 
-def hubness(plan: Plan, data: System, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
     """One result a metric of hubness and direction, without per-query values; notes name the hubs.
 
     Raises:
@@ -125,7 +125,7 @@ def hubness(plan: Plan, data: System, observed: Mapping[Direction, Observation])
     return found
 
 
-def _occurrences(direction: Direction, k: int, data: System, observed: Mapping[Direction, Observation]) -> Int:
+def _occurrences(direction: Direction, k: int, data: Input, observed: Mapping[Direction, Observation]) -> Int:
     """(gallery,) int64, how many queries have every item among their first k."""
     top = observed[direction].top
     assert top is not None  # retrieved lists, or plan.depth is at least k

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..rank.scorers import rows_in_threads
 from ..types import Direction, Float, Int
-from .inputs import System
+from .inputs import Input
 from .top_scored import SMALLEST
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
@@ -47,6 +47,16 @@ class Sample:
     depth: Int
     spread: Float
     gallery: int
+
+    def part(self, start: int, stop: int) -> Sample:
+        """The queries of some of the images, which follow each other."""
+        some = slice(self.units[start], self.units[stop] if stop < len(self.units) else len(self.best))
+        first, last = ((images[some], texts[some]) for images, texts in (self.first, self.last))
+        units = self.units[start:stop] - self.units[start]
+        return Sample(
+            first, last, units, self.best[some], self.mean[some], self.size[some], self.depth[some], self.spread[some],
+            self.gallery,
+        )  # fmt: skip
 
     def recall(self, k: int) -> float:
         """The fraction of the queries that have an own item among the first ``k``."""
@@ -108,7 +118,7 @@ def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
     return np.asarray((scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2, np.float64)
 
 
-def sample(data: System, direction: Direction, most: int, wide: bool = False) -> Sample:
+def sample(data: Input, direction: Direction, most: int, wide: bool = False) -> Sample:
     """Some queries of evenly spaced images, ranked.
 
     Args:
@@ -144,7 +154,7 @@ def sample(data: System, direction: Direction, most: int, wide: bool = False) ->
     return Sample(start, end, units, best, mean, size, depth, spread, gallery)
 
 
-def sampled_queries(data: System, direction: Direction, most: int) -> tuple[Int, Int]:
+def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
     """Queries of evenly spaced images with candidates and an own item, and the place of the first query of every image.
 
     There is one caption an image, or several where there are few images.
@@ -169,11 +179,11 @@ def sampled_queries(data: System, direction: Direction, most: int) -> tuple[Int,
 
 
 def _scores(
-    data: System, direction: Direction, queries: Int, gallery: int, wide: bool
+    data: Input, direction: Direction, queries: Int, gallery: int, wide: bool
 ) -> Iterator[npt.NDArray[np.floating]]:
     """The (gallery,) scores of every query, computed in blocks."""
     for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK))):
-        yield from np.ascontiguousarray(rows_in_threads(data.scorers[direction], direction, some, wide=wide))
+        yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
 
 
 def _own(owners: Int, direction: Direction, queries: Int) -> list[Int]:

@@ -30,8 +30,8 @@ from ..options import spell
 from ..rank.count import Block
 from ..rank.scorers import Range
 from ..rank.ties import EXPECTED
-from ..types import Direction
-from .inputs import System
+from ..types import Side, sides_of
+from .inputs import Input
 from .plan import Plan
 
 SCORES = 1 << 24  # scores of a shard at least; COCO 5K has 8 a pass
@@ -42,15 +42,15 @@ class Shard(NamedTuple):
     """A piece of the work.
 
     Attributes:
-        kind: ``scan``, of a block of images and captions, or ``lists`` and ``graded``, of a range of queries.
-        direction: of the queries; of a scan that serves both, the first.
-        number: of the rankings of the direction that share their gains; 0 for others.
-        rows: the images of a scan, or the queries.
-        columns: the captions of a scan; of other shards all candidates.
+        kind: ``scan``, of a block of queries and items, or ``lists`` and ``graded``, of a range of queries.
+        side: of the queries; 0 for a scan that serves both.
+        number: of the rankings of the side that share their gains; 0 for others.
+        rows: the queries.
+        columns: the items of a scan; of other shards all candidates.
     """
 
     kind: Literal["scan", "lists", "graded"]
-    direction: Direction
+    side: Side
     number: int
     rows: Range
     columns: Range
@@ -58,11 +58,11 @@ class Shard(NamedTuple):
     @property
     def name(self) -> str:
         """Of its file."""
-        return "-".join(map(str, (self.kind, self.direction, self.number, *self.rows, *self.columns)))
+        return "-".join(map(str, (self.kind, self.side, self.number, *self.rows, *self.columns)))
 
     @property
     def block(self) -> Block:
-        """The images and captions of a scan."""
+        """The queries and items of a scan."""
         return Block(self.rows, self.columns)
 
     @property
@@ -71,29 +71,32 @@ class Shard(NamedTuple):
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
 
-def shards_of(plan: Plan, data: System) -> list[Shard]:
+def shards_of(plan: Plan, data: Input) -> list[Shard]:
     """The shards of an evaluation."""
     found: list[Shard] = []
     images, captions = (0, len(plan.split.image_ids)), (0, len(plan.split.caption_ids))
-    if plan.targets:
-        for _, (direction, *_) in data.passes(plan.directions):
-            found += _shards(Shard("scan", direction, 0, images, captions))
-    for direction in plan.directions if plan.depth else ():
-        found += _shards(Shard("lists", direction, 0, *Block(images, captions).sides(direction)))
-    for direction, rankings in rankings_of(plan).items():
+    blocks = Block(images, captions), Block(captions, images)
+    assert data.system is not None
+    scanned = (0,) if data.system.own is None else sides_of(plan.directions)
+    for side in scanned if any(plan.targets) else ():
+        found += _shards(Shard("scan", side, 0, *blocks[side]))
+    for side in sides_of(plan.directions) if plan.depth else ():
+        found += _shards(Shard("lists", side, 0, *blocks[side]))
+    for side, rankings in rankings_of(plan).items():
         for number, shared in enumerate(rankings):
             queries, gallery = (0, len(shared[0].queries)), (0, len(shared[0].gallery))
-            found += _shards(Shard("graded", direction, number, queries, gallery))
+            found += _shards(Shard("graded", side, number, queries, gallery))
     return found
 
 
-def rankings_of(plan: Plan) -> dict[Direction, list[Together]]:
-    """The rankings of graded metrics that share their gains, by direction, always in the same order."""
+def rankings_of(plan: Plan) -> dict[Side, list[Together]]:
+    """The rankings of graded metrics that share their gains, by side, always in the same order."""
     if not plan.graded:
         return {}
     expected, influence = plan.request.ties == EXPECTED, plan.request.resampling is not None
     return {
-        d: together(checked(plan.split, plan.graded, plan.gains, [d], expected, influence)) for d in plan.directions
+        side: together(checked(plan.split, plan.graded, plan.gains, [side], expected, influence))
+        for side in sides_of(plan.directions)
     }
 
 

@@ -14,11 +14,10 @@ from ..graded.rankings import plan as rankings_of
 from ..log import note
 from ..metrics import Metric
 from ..rank import backends
-from ..rank.scorers import Dot
 from ..rank.ties import EXPECTED
 from ..relevance.gains import shape_of
-from ..types import Direction
-from .inputs import System
+from ..types import BOTH, Both, sides_of
+from .inputs import Input
 from .intervals import some_names
 from .plan import Plan
 
@@ -27,22 +26,21 @@ Deepest = Callable[[int], int]  # of ``Order``
 COMPLETE, INSIDE = "complete rankings", "the items of a fold"
 
 
-def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.Ranker, dict[Direction, int] | None]:
+def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[backends.Ranker, Both[int] | None]:
     """The functions to rank with, and how deep the lists for binary judgements have to be.
 
     Args:
         plan: what is measured.
         data: what is ranked.
-        ranker: of the requested back-end.
+        ranker: of the requested back-end, whose lists have a ``deepest``.
 
     Returns:
         The ranker is without ``lists`` where metrics of binary judgements are ranked by the reference, and without
         ``order`` where graded ones are. No depths where ranks are not read from lists.
     """
     lists = ranker.lists
-    if lists is None or lists.deepest is None:
-        return ranker, None
-    if not isinstance(data.scorer, Dot):
+    assert lists is not None and lists.deepest is not None
+    if not data.of_vectors:
         what = "scores are given" if data.lists is None else "retrieved lists are given"
         note(f"{what}, and {lists.name} searches vectors: it was not used")
         return replace(ranker, order=None, lists=None), None
@@ -62,16 +60,16 @@ def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.R
     return ranker, None if binary else needed
 
 
-def _binary(plan: Plan, deepest: Deepest) -> tuple[dict[Direction, int], Reasons]:
-    """Up to which rank metrics of binary judgements read, by direction, and what they read beyond lists."""
-    needed: dict[Direction, int] = {}
+def _binary(plan: Plan, deepest: Deepest) -> tuple[Both[int], Reasons]:
+    """Up to which rank metrics of binary judgements read, of images and of captions, and what else they read."""
+    needed = [0, 0]
     reasons: Reasons = defaultdict(list)
-    for target in plan.targets:
-        direction = target.relevance.direction
-        most = deepest(shape_of(plan.split, direction)[1])
+    for side, target in [(d, target) for d in BOTH for target in plan.targets[d]]:
+        gallery = shape_of(plan.split, side)[1]
+        most = deepest(gallery)
         for m in (m for m in plan.binary if m.view == target.view):
             size = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
-            deep = min(size, shape_of(plan.split, direction)[1])
+            deep = min(size, gallery)
             if target.query_fold is not None or target.excluded is not None:
                 reasons[INSIDE].append(str(m))
             elif m.family.depth not in ("k", "R") or plan.request.ties == EXPECTED:
@@ -79,19 +77,22 @@ def _binary(plan: Plan, deepest: Deepest) -> tuple[dict[Direction, int], Reasons
             elif deep > most:
                 reasons[f"more than the first {most:,} items"].append(str(m))
             else:
-                needed[direction] = max(needed.get(direction, 0), deep)
-    for direction in plan.directions:
-        most = deepest(shape_of(plan.split, direction)[1])
-        if min(plan.depth or 0, shape_of(plan.split, direction)[1]) > most:
+                needed[side] = max(needed[side], deep)
+    for side in sides_of(plan.directions):
+        gallery = shape_of(plan.split, side)[1]
+        most = deepest(gallery)
+        if min(plan.depth or 0, gallery) > most:
             reasons[f"more than the first {most:,} items"].append(f"lists of {plan.depth:,}")
-    return needed, reasons
+    return (needed[0], needed[1]), reasons
 
 
 def _graded(plan: Plan, deepest: Deepest) -> Reasons:
     """What metrics of gains read beyond lists."""
     reasons: Reasons = defaultdict(list)
     expected = plan.request.ties == EXPECTED
-    rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.request.resampling is not None)
+    rankings = rankings_of(
+        plan.graded, plan.split, sides_of(plan.directions), expected, plan.request.resampling is not None
+    )
     for ranking in rankings:
         most = deepest(len(ranking.gallery))
         for m in ranking.metrics:

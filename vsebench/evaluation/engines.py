@@ -6,7 +6,7 @@ keeps every finished one in a file (``cuts``) and joins them here (``shards``). 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,10 +18,10 @@ from ..options import spell
 from ..rank import backends
 from ..rank.observe import observe
 from ..rank.order import Order
-from ..rank.scorers import Scorer
-from ..types import Direction, Observation
+from ..rank.scorers import System
+from ..types import DIRECTIONS, Direction, Observation
 from . import cuts, dask_engine, depths, provenance, shards
-from .inputs import System
+from .inputs import Input
 from .plan import Plan
 
 
@@ -30,21 +30,21 @@ class Engine:
     """What an evaluation gets its ranks and values from.
 
     Attributes:
-        observe: ranks of relevant items and top lists in the directions that a scorer serves, as ``rank.observe``.
+        observe: ranks of relevant items and top lists of the directions that are measured, see ``rank.observe``.
         order: orders of galleries for graded metrics, see ``rank.backends``.
         fill: writes values of graded metrics that are computed elsewhere, see ``graded.engine``; or None.
         facts: for the provenance: what other processes ranked with.
     """
 
-    observe: Callable[[Scorer, Sequence[Direction]], dict[Direction, Observation]]
+    observe: Callable[[System], dict[Direction, Observation]]
     order: Order | None
     fill: Fill | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
-def start(data: System, plan: Plan) -> Iterator[Engine]:
-    """The engine of the request; what other processes compute is finished when the block begins.
+def start(data: Input, plan: Plan) -> Iterator[Engine]:
+    """The engine of the plan; what other processes compute is finished when the block begins.
 
     Args:
         data, plan: of the evaluation.
@@ -53,20 +53,17 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
         MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``cuts.opened``.
     """
     request = plan.request
-    if request.engine == "local" or data.scorer is None:
-        ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
-        if request.engine != "local":
-            dask = spell("engine", "dask")
-            note(
-                f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process", weight="detail"
-            )
+    if plan.engine == "local":
+        ranker, needed = backends.ranker(plan.backend), None
+        if ranker.lists is not None and ranker.lists.deepest is not None:
+            ranker, needed = depths.route(plan, data, ranker)
 
-        def here(scorer: Scorer, directions: Sequence[Direction]) -> dict[Direction, Observation]:
-            return observe(
-                scorer, plan.targets_of(directions), ties=request.ties, threads=request.threads,
-                depth=dict.fromkeys(directions, plan.depth) if plan.depth else {}, progress=request.progress,
-                scan=ranker.scan, order=ranker.lists, needed=needed,
+        def here(system: System) -> dict[Direction, Observation]:
+            found = observe(
+                system, plan.targets, ties=request.ties, threads=request.threads, depth=plan.depths,
+                progress=request.progress, scan=ranker.scan, order=ranker.lists, needed=needed,
             )  # fmt: skip
+            return {d: one for d, one in zip(DIRECTIONS, found, strict=True) if d in plan.directions}
 
         yield Engine(here, ranker.order)
         return
@@ -78,5 +75,5 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
         if request.resume:
             note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before", weight="detail")
         note(*(sentence for one in used for sentence in one.notes), weight="detail")
-        facts = provenance.of_workers(request.backend, [(one.backend, one.device) for one in used])
+        facts = provenance.of_workers(plan.backend, [(one.backend, one.device) for one in used])
         yield Engine(partial(shards.observe, plan, pieces, read), None, shards.fill_of(pieces, read), facts)

@@ -7,33 +7,32 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..graded import engine as run
-from ..graded.engine import from_lists
-from ..graded.measure import Found, GradedValues
+from ..graded.engine import Found, from_lists
 from ..graded.rankings import Together, pseudo_positives
 from ..log import warn
-from ..metrics import Metric
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES
 from ..results.model import Result
 from ..text import tokens as caption_warnings
-from ..types import Direction, Float, Ids, Observation
+from ..types import DIRECTIONS, Direction, Float, Ids, Observation, Tops, sides_of
 from .engines import Engine
-from .inputs import System
+from .inputs import Input
 from .intervals import Key
 from .plan import Plan
 
 BLOCK = 64  # images whose gains are examined together
 
 
-def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
     """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
     found, split = _measured(plan, data, engine, observed), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
     ids: dict[Together, Ids] = {}  # many metrics share the ids of their queries
-    for (m, direction), got in found.items():
+    for (m, side), got in found.items():
+        direction = DIRECTIONS[side]
         if got.undefined == len(got.values):
             undefined.append(f"{m} {direction}")
             continue
@@ -77,20 +76,24 @@ def _warn_without_gains(plan: Plan, found: Found) -> None:
 
 def _any_gain(gains: Gains) -> bool:
     images = gains.shape[0]
-    return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
+    return any((gains.rows(a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
-def _measured(plan: Plan, data: System, engine: Engine, observed: Mapping[Direction, Observation]) -> Found:
-    influence = plan.request.resampling is not None
+def _measured(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction, Observation]) -> Found:
+    influence, sides = plan.request.resampling is not None, sides_of(plan.directions)
     if data.lists is not None:
-        return from_lists({d: data.lists[d] for d in plan.directions}, plan.split, plan.graded, plan.gains, influence)
-    tops = {d: observed[d].top for d in data.second}
-    new = {d: top.cut(data.second[d].reach) for d, top in tops.items() if top is not None}  # in the order of re-ranking
-    found: dict[tuple[Metric, Direction], GradedValues] = {}
-    for scorer, directions in data.passes(plan.directions):
-        found |= run.run(
-            scorer, plan.split, plan.graded, plan.gains, directions, expected=plan.request.ties == EXPECTED,
-            threads=plan.request.threads, progress=plan.request.progress, influence=influence, order=engine.order,
-            fill=engine.fill, new=new,
-        )  # fmt: skip
-    return found
+        lists = {side: data.lists[DIRECTIONS[side]] for side in sides}
+        return from_lists(lists, plan.split, plan.graded, plan.gains, influence)
+    assert data.system is not None
+    first, other = (_reranked(data, d, observed) for d in DIRECTIONS)
+    return run.run(
+        data.system, plan.split, plan.graded, plan.gains, sides, expected=plan.request.ties == EXPECTED,
+        threads=plan.request.threads, progress=plan.request.progress, influence=influence, order=engine.order,
+        fill=engine.fill, new=(first, other),
+    )  # fmt: skip
+
+
+def _reranked(data: Input, direction: Direction, observed: Mapping[Direction, Observation]) -> Tops | None:
+    """The first items of every query in the order of the second stage; None without one."""
+    top = observed[direction].top if direction in data.second else None
+    return top and top.cut(data.second[direction].reach)

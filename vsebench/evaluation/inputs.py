@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arguments import ARRAYS as IN_MEMORY
-from ..arguments import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.ids import as_ids
@@ -17,15 +15,16 @@ from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import Array, Raw
 from ..files.read_pairs import read_pairs
 from ..log import note, warn
+from ..options import ARRAYS as IN_MEMORY
 from ..options import spell
-from ..rank.scorers import Matrix, Scorer, choose
+from ..rank.scorers import Dot, Matrix, Scorer, System, choose
 from ..relevance.grades import Entries
 from ..sets.align import UnknownItems, align_embeddings, align_lists, align_scores, split_of
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
-from ..types import DIRECTIONS, Direction, Embeddings, Float, Ids, Int, Modality, Split, Tops, id_rows, is_path
+from ..types import DIRECTIONS, Direction, Embeddings, Float, Ids, Int, Modality, Split, Tops, id_rows, is_path, numbers
 from . import run_alone, top_scored
-from .options import Given
+from .options import Options
 from .request import Request, Run
 from .request import runs as runs_of
 
@@ -33,12 +32,13 @@ ARRAYS = Path(IN_MEMORY)
 
 
 @dataclass(frozen=True, eq=False)
-class System:
-    """What is ranked: scores or retrieved lists of the items of a split.
+class Input:
+    """What is evaluated: scores or retrieved lists of the items of a split.
 
     Attributes:
         split: the items.
-        scorers: by direction the scores of all images with all captions, mostly the same; none for retrieved lists.
+        system: the scores, images as rows and captions as columns; None for retrieved lists.
+        scored: the directions that have scores; a matrix may be of one alone.
         lists: by direction the retrieved list of every query; None for scores.
         vectors: image and caption vectors in the order of the split, where there are any.
         where: the file, for messages.
@@ -54,7 +54,7 @@ class System:
     """
 
     split: Split
-    scorers: Mapping[Direction, Scorer]
+    system: System | None
     where: Path
     score: str = "run"
     lists: Mapping[Direction, Tops] | None = None
@@ -67,31 +67,30 @@ class System:
     without_ids: tuple[Modality, ...] = ()
     orders: Mapping[Direction, Rows] = field(default_factory=dict)
     judged: Mapping[str, Sequence[Pairs]] | None = None
+    scored: tuple[Direction, ...] = DIRECTIONS
 
     def split_of(self, direction: Direction) -> Split:
         """The items, with the order in which the scores of a direction have them."""
         return replace(self.split, places=self.orders[direction]) if self.orders else self.split
 
     @property
-    def scorer(self) -> Scorer | None:
-        """The scores of the first direction, which are mostly those of both; None for retrieved lists."""
-        return next(iter(self.scorers.values()), None)
+    def of_vectors(self) -> bool:
+        """Whether scores are inner products of vectors."""
+        return self.system is not None and all(isinstance(scorer, Dot) for scorer in self.system.both)
 
-    def passes(self, directions: Sequence[Direction]) -> list[tuple[Scorer, tuple[Direction, ...]]]:
-        """Every scorer of some directions, with those that it serves; none of retrieved lists."""
-        groups: dict[int, list[Direction]] = {}
-        for direction in directions if self.scorers else ():
-            groups.setdefault(id(self.scorers[direction]), []).append(direction)
-        return [(self.scorers[served[0]], tuple(served)) for served in groups.values()]
+    def scorer(self, direction: Direction) -> Scorer:
+        """The scores of a direction, queries as rows; not for retrieved lists."""
+        assert self.system is not None
+        return self.system.both[DIRECTIONS.index(direction)]
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions that can be measured."""
-        known = self.scorers if self.lists is None else self.lists
+        known = self.scored if self.lists is None else self.lists
         return tuple(d for d in DIRECTIONS if d in known)
 
 
-def read(request: Request) -> System:
+def read(request: Request) -> Input:
     """The vectors, the scores or the retrieved lists that are given, aligned with their split.
 
     Raises:
@@ -104,7 +103,7 @@ def read(request: Request) -> System:
     return of_vectors(raw_vectors(request), request) if request.run is None else _lists(request)
 
 
-def raw_vectors(given: Given) -> Raw:
+def raw_vectors(given: Options) -> Raw:
     """Vectors of a file, of two files, or in memory, not yet matched to a split; raises as ``read``."""
     images, texts = given.images, given.texts
     if is_path(images) != (is_path(images) if texts is None else is_path(texts)):
@@ -121,21 +120,21 @@ def raw_vectors(given: Given) -> Raw:
     return in_memory(given, *arrays)
 
 
-def of_vectors(raw: Raw, request: Request) -> System:
+def of_vectors(raw: Raw, request: Request) -> Input:
     """Vectors matched to the split that is given, or that their ids tell, and their scores; raises as ``read``."""
     found, vectors = align_embeddings(
         raw, request.split, request.captions_per_image, request.captions_file, bool(request.judgements)
     )
     scorer, decision = choose(*vectors, request.similarity)
     note(decision, weight="decision" if request.similarity == "auto" and scorer.name == "cosine" else "detail")
-    return System(
-        with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), raw.where, scorer.name,
+    return Input(
+        with_places(found.split, found.rows), System(scorer), raw.where, scorer.name,
         vectors=vectors, rows=found.rows, sources=raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
         without_ids=_without_ids(raw, request),
     )  # fmt: skip
 
 
-def _scores(request: Request, served: Sequence[Direction], direction: Direction | None = None) -> System:
+def _scores(request: Request, served: Sequence[Direction], direction: Direction | None = None) -> Input:
     """A score matrix of a file or in memory, one row an image and one column a caption; or one of each direction.
 
     Args:
@@ -149,7 +148,7 @@ def _scores(request: Request, served: Sequence[Direction], direction: Direction 
     return of_scores(raw_scores(request), request, served, direction)
 
 
-def raw_scores(given: Given) -> Raw:
+def raw_scores(given: Options) -> Raw:
     """Scores of a file or in memory, not yet matched to a split; raises as ``read``."""
     if is_path(given.scores):
         return files.read_scores(Path(given.scores), key=given.scores_key)
@@ -158,16 +157,16 @@ def raw_scores(given: Given) -> Raw:
 
 def of_scores(
     raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS, direction: Direction | None = None
-) -> System:  # fmt: skip
+) -> Input:  # fmt: skip
     """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
     found, scores = align_scores(
         raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
         direction=direction,
     )  # fmt: skip
     top_scored.check(scores, served, raw.where, request.trust)
-    scorers = dict.fromkeys(DIRECTIONS, Matrix(scores, *found.rows))
-    return System(
-        with_places(found.split, found.rows), scorers, raw.where, "scores", rows=found.rows, sources=raw.sources,
+    return Input(
+        with_places(found.split, found.rows), System(Matrix(scores, *found.rows)), raw.where, "scores",
+        rows=found.rows, sources=raw.sources,
         without_ids=_without_ids(raw, request),
     )  # fmt: skip
 
@@ -179,9 +178,9 @@ def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
     return tuple(side for side, ids in zip(SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None)
 
 
-def _of_each(request: Request) -> System:
+def _of_each(request: Request) -> Input:
     """Scores of each direction, of models that score queries of images and of captions in different ways."""
-    read: dict[Direction, System] = {}
+    read: dict[Direction, Input] = {}
     split = request.split
     for direction, scores in request.scores.items():
         measured = [direction] if direction in request.directions else []
@@ -192,8 +191,9 @@ def _of_each(request: Request) -> System:
     others = [one for one in read.values() if one is not first]
     orders = {d: one.split.places for d, one in read.items()}
     same = all(_same(places, first.split.places) for places in orders.values())
+    system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
     return replace(
-        first, scorers={d: one.scorers[d] for d, one in read.items()}, orders={} if same else orders,
+        first, system=system, scored=tuple(read), orders={} if same else orders,
         without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
@@ -205,7 +205,7 @@ def _same(one: Rows, other: Rows) -> bool:
     return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
 
 
-def _lists(request: Request) -> System:
+def _lists(request: Request) -> Input:
     """Retrieved lists of files or in memory, by direction, given or in the file."""
     if request.kept is not None or request.ties != "index" or request.similarity != "auto":
         what = "retrieved lists have an order and no scores"
@@ -223,7 +223,7 @@ def _lists(request: Request) -> System:
     warn(*(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt))
     sources = tuple(Path(x) if is_path(x) else Path(f"<run {direction}>") for direction, x, _ in request.run)
     judged = alone.judged if alone else None
-    return System(found, {}, sources[0], lists=lists, sources=sources, judged=judged)
+    return Input(found, None, sources[0], lists=lists, sources=sources, judged=judged)
 
 
 def _runs(named: Sequence[Run]) -> list[Pairs]:
@@ -251,7 +251,7 @@ def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run
     return alone.split, alone
 
 
-def in_memory(given: Given, *arrays: Array, where: Path = ARRAYS) -> Raw:
+def in_memory(given: Options, *arrays: Array, where: Path = ARRAYS) -> Raw:
     """Arrays with the ids of their rows, which are arguments or those of ``Embeddings``.
 
     Numbers that are given as text are numbers, as in files: they match and tie alike. Without image ids the images of
@@ -278,7 +278,7 @@ class SecondScores:
 
     Attributes:
         direction: ``i2t`` or ``t2i``.
-        scores: of the pairs that have one: a matrix, in which ``missing`` stands for none, or entries.
+        scores: of pairs of a query and an item: a matrix, in which ``missing`` stands for none, or entries.
         missing: the number that stands for no score in a matrix, besides NaN and infinite values; or None.
         each: (query,) int64, how many items a query has scores for.
         depth: how many items a query are re-ranked, at most.
@@ -310,5 +310,5 @@ class SecondScores:
         """(pair,) float64 scores; NaN where there is none."""
         if isinstance(self.scores, Entries):
             return self.scores.of(query, item, np.nan)
-        found = self.scores.pairs(*((query, item) if self.direction == "i2t" else (item, query)), 1)
+        found = self.scores.pairs(query, item, 1)
         return np.where(np.isfinite(found) & (found != self.missing), found, np.nan)

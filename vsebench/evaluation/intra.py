@@ -22,7 +22,7 @@ from ..human.cxc import CxcRatings, read_cxc
 from ..options import spell
 from ..rank.count import Targets
 from ..rank.observe import observe
-from ..rank.scorers import choose
+from ..rank.scorers import System, choose
 from ..relevance.grades import of_pairs
 from ..results.model import Result
 from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, Split
@@ -91,10 +91,9 @@ def ranked(
     relevance = positives(split, embeddings.modality, ratings)
     n = len(embeddings.ids)
     scorer, _ = choose(embeddings, embeddings, similarity)
-    # For the ranking queries are rows and the gallery columns, as images and captions are in i2t.
-    itself = of_pairs("self", "i2t", (n, n), np.arange(n), np.arange(n)).positives
-    observed = observe(scorer, [Targets(VIEW, relevance, Candidates(excluded=itself))], ties=ties, threads=threads)
-    return observed["i2t"].ranks[VIEW]
+    itself = of_pairs("self", (n, n), np.arange(n), np.arange(n)).positives
+    targets = [Targets(VIEW, relevance, Candidates(excluded=itself))]
+    return observe(System(scorer), (targets, []), ties=ties, threads=threads)[0].ranks[VIEW]
 
 
 def positives(split: Split, modality: Modality, judgements: CxcRatings) -> Relevance:
@@ -118,7 +117,7 @@ def positives(split: Split, modality: Modality, judgements: CxcRatings) -> Relev
     query, item = np.divmod(np.unique(np.concatenate(pairs)), n)
     other = query != item
     query, item = query[other], item[other]
-    return of_pairs(VIEW, "i2t", (n, n), query, item, judged=np.arange(n)).positives
+    return of_pairs(VIEW, (n, n), query, item, judged=np.arange(n)).positives
 
 
 def identity(judgements: CxcRatings) -> str:

@@ -5,7 +5,7 @@ queries (2,048 lists), and an input that fails one is refused:
 
 - Are own items ranked better than by chance? (``chance``)
 - Is the first item clearly more often an own item under another reading of the rows? Asked where recall
-  is low, and of rows without ids always.
+  is low, and of rows without ids always, of which no part may be at chance either.
 - Do captions of like wording find each other's images, where rows are those of a known set?
 """
 
@@ -29,15 +29,12 @@ from ..sets.declared import DECLARED
 from ..sets.placing import SIDES
 from ..types import Bool, Direction, Float, Ids, Int, Split
 from .chance import LEVEL, Pairs, Sample, of_mean, ranks_of, sample
-from .inputs import System
+from .inputs import Input
 from .top_scored import SMALLEST
 
 Rows = Int | None  # (item,) row of every item in the file, None for its index
-PROCESSES = (*range(2, 17), 24, 32, 48, 64)
-USUAL_PROCESSES, MANY = 16, 1000  # more processes are tried for so many images
-FEW_PROCESSES = 8  # for which batches are tried
-BATCHES = (8, 10, 16, 20, 32, 50, 64, 100, 128, 256)  # rows that a process computes at a time
-OFFSETS = 8  # displacements of rows that are tried, the most frequent ones
+PROCESSES = range(2, 17)  # whose rows may have been gathered in another order
+OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
 NEARLY = 0.98  # own items among the first, from which only displaced rows are looked for
 
 
@@ -57,7 +54,7 @@ class Reading(NamedTuple):
     cases: int = 1
 
 
-def readings(data: System, direction: Direction, first: Pairs, last: Pairs) -> Iterator[Reading]:
+def readings(data: Input, direction: Direction, first: Pairs, last: Pairs) -> Iterator[Reading]:
     """What the first items of queries are under other readings; also that at hand where many are no own ones.
 
     Args:
@@ -81,66 +78,60 @@ def readings(data: System, direction: Direction, first: Pairs, last: Pairs) -> I
         yield from _displaced(data, direction, *first)
 
 
-def _gathered(data: System, images: Int, texts: Int) -> Iterator[Reading]:
-    """Orders of rows that were gathered from processes, of the sides whose rows have no ids."""
-    n_image, n_text = (len(data.split.ids(side)) for side in SIDES)
-    sides, owners, each = data.without_ids, data.split.owners, max(1, n_text // n_image)
-    (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, (n_image, n_text))
-    for count in (c for c in PROCESSES if c <= USUAL_PROCESSES or n_image >= MANY):
+def _gathered(data: Input, images: Int, texts: Int) -> Iterator[Reading]:
+    """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
+    sizes, sides, owners = [len(data.split.ids(side)) for side in SIDES], data.without_ids, data.split.owners
+    (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
+    for count in PROCESSES:
         words = f"with the rows of {count} processes put in order"
-        ways = [(1, 0), (0, 1)]
-        if count <= FEW_PROCESSES:
-            sizes = [size for size in BATCHES if size * count < (n_image if "image" in sides else n_text)]
-            ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
-        for deal, batch in ways:
-            image = None
-            if "image" in sides:
-                image = image_in[items_at(image_row[images], n_image, count, deal, batch)]
-            # The texts of a batch of images follow each other, or batches have as many texts as images.
-            for times in {1, each if deal > 1 or batch > 1 else 1} if "caption" in sides else ():
-                dealt = deal * times if deal > 1 else deal
-                owner = owners[text_in[items_at(text_row[texts], n_text, count, dealt, batch * times)]]
-                if image is not None:
-                    yield Reading(words, owner == image)
-                yield Reading(f"{words} (texts)", owner == images)
+        for shares in (False, True):
+            image = image_in[dealt(image_row[images], sizes[0], count, shares)] if "image" in sides else None
             if image is not None:
                 yield Reading(f"{words} (images)", owners[texts] == image)
+            for together in {1, max(1, sizes[1] // sizes[0])} if "caption" in sides else ():
+                owner = owners[text_in[dealt(text_row[texts], sizes[1], count, shares, together)]]
+                yield Reading(f"{words} (texts)", owner == images)
+                if image is not None:
+                    yield Reading(words, owner == image)
 
 
-def _displaced(data: System, direction: Direction, images: Int, texts: Int) -> Iterator[Reading]:
-    """Some rows that follow each other are a number of rows apart from their items.
+def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) -> Int:
+    """(row,) the items in some rows of ``n``, which processes computed.
 
-    A row that is missing or was repeated moves all rows behind it, and processes that write in another order than by
-    their number move blocks.
+    Args:
+        rows: (row,) indices of rows.
+        n: rows in all.
+        processes: how many.
+        shares: every process computed a share of items that follow each other, and their rows alternate; otherwise
+            items were dealt to the processes in turn, and the rows of each follow each other.
+        together: items that were dealt, or alternate, as one.
     """
+    units, at = -(-n // together), rows // together
+    parts = -(-units // processes) if shares else processes
+    size, more = divmod(units, parts)  # the first ``more`` parts have one item more
+    late = np.maximum(at - more * (size + 1), 0)
+    part = np.where(at < more * (size + 1), at // (size + 1), more + late // max(size, 1))
+    place = np.where(at < more * (size + 1), at % (size + 1), late % max(size, 1))
+    return np.minimum((place * parts + part) * together + rows % together, n - 1)
+
+
+def _displaced(data: Input, direction: Direction, images: Int, texts: Int) -> Iterator[Reading]:
+    """All rows from some row on are one or two rows apart from their items: one is missing, or was repeated."""
     owners = data.split.owners
     as_read, at = owners[texts] == images, images if direction == "i2t" else owners[texts]
-    by_image = np.argsort(owners, kind="stable")
-    start, count = np.searchsorted(owners[by_image], images), np.bincount(owners, minlength=images.max() + 1)[images]
     for side in data.without_ids:
-        if side == "image":
-            apart = owners[texts] - images
-        else:  # any of the texts of the image may be the one
-            nth = np.minimum(np.arange(OFFSETS)[:, None], np.maximum(count - 1, 0))
-            apart = (by_image[np.minimum(start + nth, len(owners) - 1)] - texts)[:, count > 0].ravel()
-        by, times = np.unique(apart[apart != 0], return_counts=True)
-        for rows in by[np.argsort(-times, kind="stable")[:OFFSETS]].tolist():
+        for rows in OFFSETS:
             if side == "image":
                 moved = owners[texts] == images + rows
             else:
-                inside = (texts + rows >= 0) & (texts + rows < len(owners))
-                moved = inside & (owners[np.where(inside, texts + rows, 0)] == images)
-            # The rows that follow each other in which displacing them gains most.
-            gain = np.concatenate([[0], np.cumsum(moved.astype(np.int64) - as_read)])
-            stop = int((gain - np.minimum.accumulate(gain)).argmax())
-            begin = int(gain[: stop + 1].argmin())
+                moved = owners[(texts + rows).clip(0, len(owners) - 1)] == images
+            # The row from which on displacing them gains most.
+            gain = np.cumsum((moved.astype(np.int64) - as_read)[::-1])[::-1]
+            begin = int(gain.argmax())
             where = "" if begin == 0 else f" from about image {at[begin]:,} on"
-            if stop < len(at):
-                where = f" of about images {at[begin]:,} to {at[stop]:,}"
             noun, how = "images" if side == "image" else "texts", "later" if rows > 0 else "earlier"
             words = f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
-            hits = np.concatenate([as_read[:begin], moved[begin:stop], as_read[stop:]])
-            yield Reading(words, hits, cases=len(images) ** 2)
+            yield Reading(words, np.concatenate([as_read[:begin], moved[begin:]]), cases=len(images))
 
 
 def _with_likely_ids(split: Split) -> Split:
@@ -203,31 +194,6 @@ def _row_and_item(rows: Rows, n: int) -> tuple[Int, Int]:
     return row, np.argsort(row)
 
 
-def items_at(rows: Int, n: int, processes: int, deal: int, batch: int) -> Int:
-    """(row,) the items in some rows of ``n``, which were gathered from processes.
-
-    Args:
-        rows: (row,) indices of rows.
-        n: rows in all.
-        processes: how many.
-        deal: items that a process is dealt at a time, before the next one; 0: all of its share.
-        batch: rows of a process that follow each other in the file; 0: all of them.
-    """
-    deal = deal or -(-n // processes)
-    rounds, rest = divmod(n, deal * processes)
-    process = np.arange(processes)
-    count = rounds * deal + (rest - process * deal).clip(0, deal)  # items of every process
-    batch = batch or int(count.max())
-    steps = np.arange(-(-int(count.max()) // batch) + 1)
-    start = np.minimum(count, steps[:, None] * batch).sum(axis=1)  # the first row of every step
-    step = np.searchsorted(start, rows, side="right") - 1
-    ends = np.cumsum((count - step[:, None] * batch).clip(0, batch), axis=1)  # of the processes, in a step
-    inside = rows - start[step]
-    of = (ends <= inside[:, None]).sum(axis=1)
-    place = step * batch + inside - np.where(of > 0, ends[np.arange(len(rows)), of - 1], 0)
-    return np.asarray(place // deal * (deal * processes) + of * deal + place % deal, np.int64)
-
-
 WORDED = 2000  # images whose first captions are compared
 LIKE = 128  # of the pairs of captions of like wording those that are most alike
 FAR = 0.3  # mean place of such an image, where own images are ten times nearer to the top
@@ -235,7 +201,7 @@ APART, PARTLY = 0.2, 0.15  # place of such an image, and the share of them, that
 ALIKE = 0.2  # cosine of the words of two such captions, at least
 
 
-def of_others(data: System) -> str:
+def of_others(data: Input) -> str:
     """What says that rows are not those of the captions of the split; empty where they are, or nothing tells."""
     split = data.split
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
@@ -290,10 +256,10 @@ def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
     return first[best], images[nearest[best]]
 
 
-def _places(data: System, texts: Int, images: Int) -> Float:
+def _places(data: Input, texts: Int, images: Int) -> Float:
     """(pair,) the place, from 0 to 1, of an image in the ranking of a caption."""
-    direction: Direction = "t2i" if "t2i" in data.scorers else "i2t"
-    scores = rows_in_threads(data.scorers[direction], "t2i", texts)
+    assert data.system is not None
+    scores = rows_in_threads(data.scorer("t2i") if "t2i" in data.scored else data.system.forward.T, texts)
     ranks = [ranks_of(*one)[0] for one in zip(scores, images[:, None], strict=True)]
     return np.asarray((np.array(ranks) - 0.5) / scores.shape[1], np.float64)
 
@@ -301,6 +267,7 @@ def _places(data: System, texts: Int, images: Int) -> Float:
 FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not settle it
 LISTED = 2048  # queries whose lists are read then
 CLEARLY = 0.1
+PARTS = 8  # a part of the rows that is tested by itself where rows have no ids
 CONSTANT = 1e-3  # scores of a query that differ by less, relative to their size, are called collapsed
 SURE = 1e-2  # p-value, corrected for all that is tried; in the right order another one finds next to nothing
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
@@ -322,7 +289,7 @@ class Suspicion(NamedTuple):
     explained: bool
 
 
-def check(data: System, directions: Sequence[Direction], trust: bool) -> None:
+def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
     """Refuse, or warn of, input that looks misread, and rows without ids in another order or of other items.
 
     Nothing is tested where captions have no image of their own.
@@ -349,7 +316,7 @@ def check(data: System, directions: Sequence[Direction], trust: bool) -> None:
     warn(*(one.what for one in found))
 
 
-def suspect(data: System, direction: Direction, order: bool = False) -> Suspicion | None:
+def suspect(data: Input, direction: Direction, order: bool = False) -> Suspicion | None:
     """Why the input looks misread in a direction; None when it does not, or is too small to tell.
 
     Args:
@@ -370,7 +337,22 @@ def suspect(data: System, direction: Direction, order: bool = False) -> Suspicio
         if not doubtful:
             break
     better = _better(data, direction, found) if doubtful or order else None
-    return _suspicion(found, direction, better, listed) if found.at_chance or better else None
+    if found.at_chance or better:
+        return _suspicion(found, direction, better, listed)
+    return _lost_part(found, direction) if order else None
+
+
+def _lost_part(found: Sample, direction: Direction) -> Suspicion | None:
+    """Whether images that follow each other are at chance where the others are far from it."""
+    n = len(found.units)
+    width = max(SMALLEST, n // PARTS)
+    for start in range(0, n - width + 1, max(1, width // 2)) if not _is_poor(found, 0) else ():
+        part = found.part(start, start + width)
+        if part.at_chance:
+            what = f"{WORDS[direction][0]} recall is at chance for a part of the rows "
+            what += f"(R@10 {_percent(part.recall(10))}, of all {_percent(found.recall(10))})"
+            return Suspicion(f"{what}: they are in another order, or of other items", ROWS, True)
+    return None
 
 
 def _is_poor(found: Sample, margin: float) -> bool:
@@ -379,7 +361,7 @@ def _is_poor(found: Sample, margin: float) -> bool:
     return found.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
 
 
-def _better(data: System, direction: Direction, found: Sample) -> Reading | None:
+def _better(data: Input, direction: Direction, found: Sample) -> Reading | None:
     """The reading under which clearly more queries find an own item first, by a sign test; None without one."""
     from scipy.special import bdtrc
 

@@ -13,30 +13,28 @@ from ..files import columns
 from ..files.regular import expanded
 from ..log import note
 from ..options import spell
-from ..rank.scorers import Scorer
 from ..relevance.sources import SOURCES
 from ..sets import placing
 from ..sets.captions import with_captions
-from ..types import Direction, Embeddings, Int
-from .inputs import System
+from ..types import Embeddings, Int
+from .inputs import Input
 from .request import PART_GRAMMAR, Request
 
 
-def only(data: System, request: Request) -> System:
+def only(data: Input, request: Request) -> Input:
     """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
 
     Args:
         data: everything that was read.
-        request: with ``part``; nothing is done without.
+        request: with ``part``.
 
     Raises:
         UsageError: no file; retrieved lists, which rank the complete gallery; gains or folds of the complete data set.
         BadInput: the file has no such column, or no item has the value.
     """
-    if request.part is None:
-        return data
+    assert request.part is not None
     said, named, column, wanted = request.part
     path = named or request.captions_file
     if path is None:
@@ -74,8 +72,9 @@ def only(data: System, request: Request) -> System:
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
     orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
+    system = data.system and data.system.take(images, captions)
     return replace(
-        data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
+        data, split=part, system=system, vectors=_vectors(data, images, captions),
         rows=_of_part(data.rows, images, captions), orders=orders, complete=data.split,
     )  # fmt: skip
 
@@ -106,14 +105,7 @@ def _of_part(rows: placing.Rows, *kept: Int) -> placing.Rows:
     return image, caption
 
 
-def _scorers(data: System, images: Int, captions: Int) -> dict[Direction, Scorer]:
-    found: dict[Direction, Scorer] = {}
-    for scorer, directions in data.passes(data.directions):
-        found |= dict.fromkeys(directions, scorer.take(images, captions))
-    return found
-
-
-def _vectors(data: System, *kept: Int) -> tuple[Embeddings, Embeddings] | None:
+def _vectors(data: Input, *kept: Int) -> tuple[Embeddings, Embeddings] | None:
     if data.vectors is None:
         return None
     of: Sequence[Embeddings] = data.vectors

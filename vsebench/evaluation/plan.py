@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
@@ -20,8 +20,8 @@ from ..rank.count import Targets
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
-from ..types import EVERYTHING, Candidates, Direction, Observation, Split
-from .inputs import System
+from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, Split, sides_of
+from .inputs import Input
 from .request import Request
 from .short_lists import graded_too_short, long_enough, observe, too_short
 from .sources import leave_out as allowed
@@ -41,23 +41,29 @@ class Plan:
         metrics: in the requested order, sums included.
         directions: what is ranked.
         judgements: the sets of binary judgements that the split has, by view.
-        targets: for every view of binary judgements and direction the relevant items and the candidates.
+        targets: for every view of binary judgements the relevant items and the candidates of images, and of captions.
         gains: by view, for every graded metric.
         intra: metrics of image-image and text-text retrieval.
         depth: how many items of every ranking are kept, None for none.
         listed: the ranks in retrieved lists, which decide what can be measured; empty for scores.
-        request: tie rule, missing items, intervals, and how it is computed.
+        lists: items a query that the report keeps, with scores and gains, for its page.
+        engine: where it is computed, see ``engines``: retrieved lists, which have no scores, in this process.
+        backend: what ranks; ``auto`` and ``torch:cuda`` take the device of each process.
+        request: tie rule, missing items and intervals.
     """
 
     split: Split
     metrics: tuple[Metric, ...]
     directions: tuple[Direction, ...]
     judgements: Mapping[str, Source]
-    targets: tuple[Targets, ...]
+    targets: Both[tuple[Targets, ...]]
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
     depth: int | None
     listed: Mapping[Direction, Observation]
+    lists: int
+    engine: str
+    backend: str
     request: Request
 
     @functools.cached_property
@@ -75,9 +81,11 @@ class Plan:
         """Those that read gains."""
         return tuple(m for m in self.single if m.graded)
 
-    def targets_of(self, directions: Sequence[Direction]) -> list[Targets]:
-        """What is counted in a pass over scores that serves some directions."""
-        return [target for target in self.targets if target.relevance.direction in directions]
+    @property
+    def depths(self) -> Both[int]:
+        """How many items are listed of every ranking of images, and of captions; 0 for none."""
+        rows, columns = ((self.depth or 0) * (d in self.directions) for d in DIRECTIONS)
+        return rows, columns
 
     @property
     def of_lists(self) -> tuple[Metric, ...]:
@@ -97,7 +105,7 @@ def _no_expectation() -> str:
     return f"no closed form of the mean over the orders of tied items ({spell('ties', 'expected')})"
 
 
-def make_plan(data: System, request: Request) -> Plan:
+def make_plan(data: Input, request: Request) -> Plan:
     """Decide what is measured.
 
     Raises:
@@ -110,7 +118,7 @@ def make_plan(data: System, request: Request) -> Plan:
         kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
         what = f"{wanted} is to be measured, and only {kind} of {known} are given"
         raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")
-    request = _without_lists(request, data.split)
+    lists, engine = _lists(request, data.split), _engine(request, data)
     intra = _intra(request, data)
     judgements, own = _judgements(data, request)
     asked: dict[Metric, int] = {}
@@ -121,11 +129,7 @@ def make_plan(data: System, request: Request) -> Plan:
         )  # fmt: skip
     named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
     metrics: Sequence[Metric] = list(asked)
-    targets = [
-        Targets(view, judgements[view].positives(data.split, d), _candidates(view, data.split, d))
-        for view in dict.fromkeys(m.view for m in metrics if _of_ranks(m))
-        for d in directions
-    ]
+    targets = _targets(metrics, judgements, data.split, directions)
     listed: dict[Direction, Observation] = {}
     if data.lists is not None:  # before gains are loaded, which may take long
         listed = observe(data.lists, targets, directions)
@@ -143,38 +147,47 @@ def make_plan(data: System, request: Request) -> Plan:
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
         if lost or within:
             note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}", weight="result")
-    targets = [target for target in targets if any(m.view == target.view and _of_ranks(m) for m in metrics)]
+    targets = _targets(metrics, judgements, data.split, directions)
     _refuse_misses(metrics, targets, request.no_positive)
     graded = [m for m in metrics if m.graded]
-    rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
+    if graded:  # folds that are missing are an error before anything is ranked
+        rankings_of(graded, split, sides_of(directions))
     if request.names is None and (absent := _absent(judgements, split)):
-        note(
-            f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')",
-            weight="result",
-        )
+        how = "the judgements are not installed (pip install 'vsebench[text]')"
+        note(f"{', '.join(absent)} left out: {how}", weight="result")
     if graded and request.ties not in ("index", EXPECTED):
         note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         note_unknown_ties(graded, [d for d in directions if data.lists[d].ties is None])
     depth = max(
         request.kept or 0,
-        request.lists,
+        lists,
         *(m.k or 0 for m in metrics if m.family.of_lists),
         *(second.reach for second in data.second.values()),
     )
     return Plan(
-        split, tuple(metrics), directions, judgements, tuple(targets), gains, intra, depth or None, listed, request
+        split, tuple(metrics), directions, judgements, targets, gains, intra, depth or None, listed, lists,
+        engine, request.backend, request,
     )  # fmt: skip
 
 
-def _without_lists(request: Request, split: Split) -> Request:
-    """Without the lists that no page would show, and a note on them."""
+def _engine(request: Request, data: Input) -> str:
+    """Where it is computed; a note where that is not where it is asked for."""
+    if request.engine == "local" or data.system is not None:
+        return request.engine
+    dask = spell("engine", request.engine)
+    note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process", weight="detail")
+    return "local"
+
+
+def _lists(request: Request, split: Split) -> int:
+    """Items a query that are kept; none, with a note, where no page would show them."""
     size = len(split.image_ids) + len(split.caption_ids)
     if not request.lists or not (split.in_folds or size > LARGEST):
-        return request
+        return request.lists or 0
     why = "ranks its folds" if split.in_folds else f"has {size:,} images and captions, more than {LARGEST:,}"
     note(f"no lists of single queries are kept: {split.name} {why}")
-    return replace(request, lists=0)
+    return 0
 
 
 def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[str, ...] | None:
@@ -198,7 +211,7 @@ def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[
     return tuple(found)
 
 
-def _judgements(data: System, request: Request) -> tuple[dict[str, Source], list[str]]:
+def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[str]]:
     """The judgements of the split and those of the user, by name; and the names of the latter."""
     given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else judgements_of(data.split)
@@ -284,7 +297,7 @@ def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Source])
     raise UsageError(what, fix=fix)
 
 
-def _intra(request: Request, data: System) -> tuple[Metric, ...]:
+def _intra(request: Request, data: Input) -> tuple[Metric, ...]:
     """The metrics of retrieval inside the modalities."""
     if not request.intra:
         return ()
@@ -310,7 +323,7 @@ def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> t
 def _with_gains(
     metrics: Sequence[Metric],
     asked: Mapping[Metric, int],
-    data: System,
+    data: Input,
     request: Request,
     judgements: Mapping[str, Source],
 ) -> tuple[list[Metric], Split, dict[str, Gains]]:
@@ -329,6 +342,21 @@ def _with_gains(
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
 
 
+def _targets(
+    metrics: Sequence[Metric], judgements: Mapping[str, Source], split: Split, directions: Sequence[Direction]
+) -> Both[tuple[Targets, ...]]:
+    """The relevant items and the candidates of every view of binary judgements, of images and of captions."""
+    views = dict.fromkeys(m.view for m in metrics if _of_ranks(m))
+    positives = {view: judgements[view].positives(split) for view in views}
+    rows, columns = (
+        tuple(Targets(view, both[side], _candidates(view, split, DIRECTIONS[side])) for view, both in positives.items())
+        if DIRECTIONS[side] in directions
+        else ()
+        for side in BOTH
+    )
+    return rows, columns
+
+
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     if not (in_folds(view) or split.in_folds):
         return EVERYTHING
@@ -339,9 +367,9 @@ def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     return Candidates(fold=sides if direction == "i2t" else sides[::-1])
 
 
-def _refuse_misses(metrics: Sequence[Metric], targets: Sequence[Targets], no_positive: str) -> None:
+def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], no_positive: str) -> None:
     """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
-    judged = {(t.view, t.relevance.direction): t.relevance for t in targets}
+    judged = {(t.view, d): t.relevance for d, own in zip(DIRECTIONS, targets, strict=True) for t in own}
     for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery

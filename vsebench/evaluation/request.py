@@ -2,7 +2,7 @@
 
 ::
 
-    arguments -> Given, Options (declared, each value checked) -> Request (one form of every input; rules as values)
+    arguments -> Options (declared, each value checked) -> Request (one form of every input; rules as values)
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..arguments import numbers, shown
-from ..errors import UsageError, printable
+from ..errors import UsageError, printable, shown
 from ..files import run_folder
 from ..files.regular import expanded
 from ..metrics.declare import HUBNESS
@@ -30,12 +29,11 @@ from ..results.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
 from ..signature import STAGES
-from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, is_path
-from .options import DEPTH, Given, Options
+from ..types import DIRECTIONS, Direction, is_path, numbers
+from .options import DEPTH, Options
 
 if TYPE_CHECKING:
     from ..files.read_pairs import Order
-    from ..sets.captions import Captions
 
 BY_RANK = "rank:"  # before a run: the rank column orders its items
 LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
@@ -47,77 +45,37 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 
 class Part(NamedTuple):
-    """The items that are evaluated as a gallery of their own.
+    """The items that are evaluated as a gallery of their own."""
 
-    Attributes:
-        said: in the words of the user.
-        file: with the column; None for that of the captions.
-        column: its name.
-        values: of these items.
-    """
-
-    said: str
-    file: Path | None
-    column: str
-    values: frozenset[str]
+    said: str  # in the words of the user
+    file: Path | None  # with the column; None for that of the captions
+    column: str  # its name
+    values: frozenset[str]  # of these items
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request(Given):
-    """What is evaluated, what is measured, and how; the input in one form.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request(Options):
+    """What is evaluated, what is measured, and how: options in one form, and what was read of them.
 
     ``scores`` and ``rerank`` of both directions are mappings, ``run`` is a list of ``Run``, ``fuse`` is a list of
     systems; the folder of a training run is its file.
-
-    Attributes:
-        names: words of metrics and suites without ``cxc-intra``; None for the headline suites.
-        intra: whether the metrics inside the modalities are asked for.
-        gains: kinds of gains by view; the first is that of metrics whose name has no view.
-        judgements: those of the user by name, and the parts of each: one, or one a direction.
-        directions: to measure.
-        resampling: how intervals are made; None for none.
-        part: of the items; None for all.
-        weights: of the systems that are fused, the first one first.
-        correction: of the scores, or None.
-        weight: of the second scores that are added to the first; None where they replace them.
-        kept: items a query that ``save_run`` writes; None without it.
-        settings: options whose value is not the default, in words, for the report.
-        level, captions, similarity, ...: as ``vsebench.evaluate`` documents them.
-
-    Raises:
-        UsageError: see ``request``.
     """
 
-    names: tuple[str, ...] | None
-    intra: bool
-    gains: Mapping[str, Spec]
-    judgements: Mapping[str, Sequence[Spec]]
-    directions: tuple[Direction, ...]
-    resampling: Resampling | None
-    part: Part | None
-    weights: tuple[float, ...]
-    correction: corrected.Correction | None
-    weight: float | None
-    kept: int | None
-    settings: Mapping[str, Any]
-    trust: bool
-    level: float
-    captions: Captions | None
-    similarity: str
-    ties: str
-    no_positive: str
-    short_lists: str
-    captions_per_image: int | None
-    human_data: PathLike | None
-    lists: int
-    rerank_depth: int | None
-    threads: int | None
-    backend: str
-    engine: str
-    scheduler: str | None
-    workers: int | None
-    resume: bool
-    progress: ReportProgress | None = dataclasses.field(compare=False)
+    gains: Mapping[str, Spec]  # by view; the first is that of metrics whose name has no view
+    judgements: Mapping[str, Sequence[Spec]]  # of the user by name, and the parts of each: one, or one a direction
+    weights: tuple[float, ...]  # type: ignore[assignment]  # of the systems that are fused, the first one first
+    names: tuple[str, ...] | None  # of metrics and suites without ``cxc-intra``; None for the headline suites
+    intra: bool  # whether the metrics inside the modalities are asked for
+    directions: tuple[Direction, ...]  # to measure
+    resampling: Resampling | None  # how intervals are made; None for none
+    part: Part | None  # of the items; None for all
+    correction: corrected.Correction | None  # of the scores
+    weight: float | None  # of the second scores that are added to the first; None where they replace them
+    kept: int | None  # items a query that ``save_run`` writes; None without it
+    settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
+
+    def __post_init__(self) -> None:
+        """Nothing: the options are checked."""
 
     @property
     def captions_file(self) -> Path | None:
@@ -141,11 +99,12 @@ class Request(Given):
     @property
     def files(self) -> list[Path]:
         """The files and folders that are named, of embeddings, scores and other stages, and those beside them."""
-        systems = (self.images, self.texts, self.scores, self.rerank, *self.fuse)
-        return [*(Path(x) for system in systems for x in leaves(system) if is_path(x)), *self.beside]
+        given = (self.images, self.texts, self.scores, self.rerank, *self.fuse)
+        systems = [x for one in given for x in (one.values() if isinstance(one, Mapping) else listed(one))]
+        return [*(Path(x) for x in systems if is_path(x)), *self.beside]
 
 
-def request(arguments: Mapping[str, Any]) -> Request:
+def request(**given: Any) -> Request:
     """What the arguments of ``vsebench.evaluate``, or some of them, ask for.
 
     Raises:
@@ -153,42 +112,30 @@ def request(arguments: Mapping[str, Any]) -> Request:
         BadInput: as ``run_folder.find``.
         MissingPackage: the back-end is not installed.
     """
-    given, options = _in_one_form(Given.of(arguments)), Options.of(arguments)
-    given, similarity = _of_run_folder(given, options.similarity)
-    options = dataclasses.replace(options, similarity=similarity)
-    same = {f.name for f in dataclasses.fields(Options)} & {f.name for f in dataclasses.fields(Request)}
-    same -= {"gains", "judgements", "weights", "lists"}
-    measured = None if options.metrics is None else words(options.metrics)
+    asked = _of_run_folder(Options(**given))
+    values = {
+        **vars(asked), "scores": _scores(asked.scores), "run": runs(asked.run), "fuse": _systems(asked.fuse),
+        "rerank": _of_each("rerank", asked.rerank), "gains": _gains(asked.gains),
+        "judgements": _judgements(asked.judgements),
+    }  # fmt: skip
+    check_alone(asked, values)
+    measured = None if asked.metrics is None else words(asked.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
-    judgements = _judgements(options.judgements)
-    check_alone(options, {**vars(options), **vars(given), "judgements": judgements})
+    drawn = asked.resamples, asked.seed, asked.interval
     found = Request(
-        **{f.name: getattr(given, f.name) for f in dataclasses.fields(Given)},
-        **{name: getattr(options, name) for name in same},
+        **values | {"weights": _weights(asked.weights, len(values["fuse"]) + 1)},
         names=names,
         intra=names is not None and len(names) < len(measured or ()),
-        gains=_gains(options.gains),
-        judgements=judgements,
-        directions=DIRECTIONS if options.direction == "both" else (options.direction,),  # type: ignore[arg-type]
-        resampling=resampling(options),
-        part=_part(options.only),
-        weights=_weights(options.weights, len(given.fuse) + 1),
-        correction=None if options.normalise is None else corrected.parse(options.normalise),
-        weight=_weight(options.combine),
-        kept=None if options.save_run is None else options.depth or DEPTH,
-        lists=options.lists or 0,
-        settings=settings(options),
+        directions=DIRECTIONS if asked.direction == "both" else (asked.direction,),
+        resampling=Resampling(asked.ci, *drawn) if asked.ci else None,
+        part=_part(asked.only),
+        correction=None if asked.normalise is None else corrected.parse(asked.normalise),
+        weight=_weight(asked.combine),
+        kept=None if asked.save_run is None else asked.depth or DEPTH,
+        settings=settings(asked),
     )
-    _check_together(found)
-    _check_names(found)
+    _check(found)
     return found
-
-
-def resampling(options: Options) -> Resampling | None:
-    """How intervals are made, or None without them."""
-    if options.ci == 0:
-        return None
-    return Resampling(options.ci, options.resamples, options.seed, options.interval)  # type: ignore[arg-type]
 
 
 def listed(given: Any) -> list[Any]:
@@ -198,18 +145,11 @@ def listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def leaves(given: Any) -> list[Any]:
-    """The files and arrays of an argument: itself, those of a mapping or of a list, none of None."""
-    return list(given.values()) if isinstance(given, Mapping) else listed(given)
-
-
-def _in_one_form(given: Given) -> Given:
-    fused = [(parts("fuse", x)[0][0] if is_path(x) else None, x) for x in listed(given.fuse)]
-    systems = [x for direction, x in fused if direction is None]
-    if sides := [x for direction, x in fused if direction is not None]:  # i2t=FILE and t2i=FILE are one system
-        systems.append(_of_each("fuse", sides))
-    rerank = _of_each("rerank", given.rerank)
-    return dataclasses.replace(given, scores=_scores(given.scores), run=runs(given.run), rerank=rerank, fuse=systems)
+def _systems(given: Any) -> list[Any]:
+    """The systems that are fused; ``i2t=FILE`` and ``t2i=FILE`` are one."""
+    fused = [(parts("fuse", x)[0][0] if is_path(x) else None, x) for x in listed(given)]
+    sides = [x for direction, x in fused if direction is not None]
+    return [x for direction, x in fused if direction is None] + ([_of_each("fuse", sides)] if sides else [])
 
 
 def parts(name: str, given: Any) -> list[tuple[Direction | None, Any]]:
@@ -223,11 +163,11 @@ def parts(name: str, given: Any) -> list[tuple[Direction | None, Any]]:
         UsageError: an unknown direction, or one without a part.
     """
     found: list[tuple[Direction | None, Any]] = []
-    for part in given.items() if isinstance(given, Mapping) else listed(given):
-        direction, value = part if isinstance(given, Mapping) else (None, part)
-        if is_path(part) and (sides := str(part).partition("="))[0] in DIRECTIONS and sides[1]:
+    mapped = isinstance(given, Mapping)
+    for direction, value in given.items() if mapped else [(None, x) for x in listed(given)]:
+        if not mapped and is_path(value) and (sides := str(value).partition("="))[0] in DIRECTIONS and sides[1]:
             direction, _, value = sides
-        if (isinstance(given, Mapping) and direction not in DIRECTIONS) or (is_path(value) and not str(value).strip()):
+        if (mapped and direction not in DIRECTIONS) or (is_path(value) and not str(value).strip()):
             raise _refused(name, given)
         found.append((direction, expanded(value) if is_path(value) else value))
     return found
@@ -251,29 +191,21 @@ def _refused(name: str, given: Any) -> UsageError:
 
 def _scores(given: Any) -> Any:
     """A file or an array of scores, or a mapping from directions to them."""
-    if isinstance(given, Mapping):
-        found = _of_each("scores", given)
-        if not found or any(isinstance(x, Mapping) for x in found.values()):
-            raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
-        return found
-    if not listed(given) or not all(map(is_path, listed(given))):
+    named = isinstance(given, Mapping)
+    if not named and not (listed(given) and all(map(is_path, listed(given)))):
         return given
-    [(direction, file), *more] = parts("scores", given)
-    return file if direction is None and not more else _of_each("scores", given)
+    found = parts("scores", given)
+    if not found or any(isinstance(x, Mapping) for _, x in found):
+        raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
+    return found[0][1] if len(found) == 1 and not named and found[0][0] is None else _of_each("scores", given)
 
 
 class Run(NamedTuple):
-    """Retrieved lists that are given.
+    """Retrieved lists that are given."""
 
-    Attributes:
-        direction: of the queries, None where it is not given.
-        lists: a file, or lists in memory.
-        order: what orders the items of TREC runs: the largest score first, or the rank column (``rank:`` in front).
-    """
-
-    direction: Direction | None
-    lists: Any
-    order: Order
+    direction: Direction | None  # of the queries, None where it is not given
+    lists: Any  # a file, or lists in memory
+    order: Order  # of the items of TREC runs: the largest score first, or the rank column (``rank:`` in front)
 
 
 def runs(given: Any) -> list[Run] | None:
@@ -283,15 +215,11 @@ def runs(given: Any) -> list[Run] | None:
         UsageError: another form.
     """
     found: list[Run] = []
-    for part in given.items() if isinstance(given, Mapping) else listed(given):
-        name, *value = part if isinstance(given, Mapping) else (part,)
-        order: Order = "rank" if is_path(name) and str(name).startswith(BY_RANK) else "score"
-        name = str(name).removeprefix(BY_RANK) if order == "rank" else name
-        for direction, run in parts("run", {name: value[0]} if value else [name]):
-            if is_path(run) and str(run).startswith(BY_RANK):  # t2i=rank:FILE
-                found.append(Run(direction, expanded(str(run).removeprefix(BY_RANK)), "rank"))
-            else:
-                found.append(Run(direction, run, order))
+    for head, part in given.items() if isinstance(given, Mapping) else [(None, x) for x in listed(given)]:
+        for direction, run in parts("run", [_bare(part)] if head is None else {_bare(head): part}):
+            by_rank = any(is_path(x) and str(x).startswith(BY_RANK) for x in (head, part, run))
+            lists = expanded(_bare(run)) if is_path(run) else run
+            found.append(Run(direction, lists, "rank" if by_rank else "score"))
     for direction, run, _ in found:
         if not isinstance(given, Mapping) and not is_path(run):
             what = f"{spell('run')} is {shown(given)}"
@@ -302,23 +230,26 @@ def runs(given: Any) -> list[Run] | None:
     return found or None
 
 
-def _of_run_folder(given: Given, similarity: str) -> tuple[Given, str]:
+def _bare(text: Any) -> Any:
+    return str(text).removeprefix(BY_RANK) if is_path(text) else text
+
+
+def _of_run_folder(asked: Options) -> Options:
     """Of the folder of a training run its file, its similarity and its split; those that are named are kept."""
-    if not is_path(given.images) or given.texts is not None or given.scores is not None:
-        return given, similarity
-    found = run_folder.find(expanded(given.images))
+    if not is_path(asked.images) or asked.texts is not None or asked.scores is not None:
+        return asked
+    found = run_folder.find(expanded(asked.images))
     if found is None:
-        return given, similarity
-    if given.split is None and found.split in catalogue.names():
-        given = dataclasses.replace(given, split=found.split)
-    if found.scores:
-        return dataclasses.replace(given, images=None, scores=found.file), similarity
-    if similarity == "auto" and found.similarity is not None:
-        similarity = found.similarity
-    return dataclasses.replace(given, images=found.file), similarity
+        return asked
+    changed: dict[str, Any] = {"images": None, "scores": found.file} if found.scores else {"images": found.file}
+    if asked.split is None and found.split in catalogue.names():
+        changed["split"] = found.split
+    if not found.scores and asked.similarity == "auto" and found.similarity is not None:
+        changed["similarity"] = found.similarity
+    return dataclasses.replace(asked, **changed)
 
 
-def check_input(given: Given) -> None:
+def check_input(given: Options) -> None:
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     inputs = [x for x in (given.images, given.scores, given.run) if x is not None]
     if len(inputs) != 1:
@@ -337,67 +268,61 @@ def check_input(given: Given) -> None:
             raise UsageError(f"{name} has no meaning for a file", fix="save the ids in the file")
 
 
-def _check_together(request: Request) -> None:
-    """Refuse values that do not fit together; raises UsageError."""
-    if not math.isfinite(request.level):
-        raise UsageError(f"{spell('level', request.level)} has no meaning", fix="give the smallest grade of a positive")
-    if idle := [direction for direction in request.rerank if direction not in request.directions]:
-        what = f"{spell('rerank')} gives {idle[0]}, and {request.directions[0]} alone is measured"
-        raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
-
-
 def refuse_gains(word: str) -> None:
     """Refuse a kind of gains in the place of a metric; raises UsageError."""
     if is_gains(word) and word not in SUITES:
         raise UsageError(f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs")
 
 
-def _check_names(request: Request) -> None:
-    """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
+def _check(request: Request) -> None:
+    """Refuse values that do not fit together, and a misspelt metric, kind of gains or split; raises UsageError."""
+    if not math.isfinite(request.level):
+        raise UsageError(f"{spell('level', request.level)} has no meaning", fix="give the smallest grade of a positive")
+    if idle := [direction for direction in request.rerank if direction not in request.directions]:
+        what = f"{spell('rerank')} gives {idle[0]}, and {request.directions[0]} alone is measured"
+        raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
     for word in request.names or ():
         refuse_gains(word)
-    if request.names or (request.names is not None and not request.intra):
-        own = list(request.judgements)
-        known = [*SOURCES, *own, HUBNESS]
-        for metric in expand(request.names, ["gt", *own], tuple(request.gains)):
-            if metric.view not in known:
-                near = difflib.get_close_matches(metric.view, known)
-                meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
-                fix = f"{meant}, or give judgements of yours: {spell('judgements', f'{metric.view}=FILE')}"
-                raise UsageError(f"unknown view '{metric.view}'", fix=fix)
+    own = list(request.judgements)
+    known = [*SOURCES, *own, HUBNESS]
+    asked = request.names or (request.names is not None and not request.intra)
+    for metric in expand(request.names or (), ["gt", *own], tuple(request.gains)) if asked else ():
+        if metric.view not in known:
+            near = difflib.get_close_matches(metric.view, known)
+            meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
+            fix = f"{meant}, or give judgements of yours: {spell('judgements', f'{metric.view}=FILE')}"
+            raise UsageError(f"unknown view '{metric.view}'", fix=fix)
     split = request.split
     if isinstance(split, str) and split != "custom":
         # Of a set in several languages the ids of the file say which.
         catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)
 
 
-def _number(text: str) -> float | None:
-    """The finite number that a text is, None for any other text."""
+def _finite(text: str) -> tuple[float, ...]:
+    """The finite numbers that a text has, separated by commas; none where it has something else."""
     try:
-        number = float(text)
+        found = tuple(map(float, text.split(",")))
     except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+        return ()
+    return found if all(map(math.isfinite, found)) else ()
 
 
 def _weight(combine: str) -> float | None:
     word, colon, number = combine.partition(":")
-    weight = _number(number) if colon else 1.0
+    found = _finite(number) if colon else (1.0,)
     if word == "replace" and not colon:
         return None
-    if word != "add" or weight is None:
+    if word != "add" or len(found) != 1:
         raise UsageError(f"{spell('combine')} is '{printable(combine[:60])}'", fix="use replace, add or add:0.5")
-    return weight
+    return found[0]
 
 
 def _weights(text: str | None, systems: int) -> tuple[float, ...]:
     """The weights of so many systems; raises UsageError where they are not as many, or not above 0."""
     if text is None:
         return (1.0,) * systems
-    found = [_number(word) for word in text.split(",")]
-    weights = tuple(w for w in found if w is not None and w > 0)
-    what = f"{spell('weights')} is '{printable(text[:60])}'"
-    if not len(weights) == len(found) == systems:
+    weights, what = _finite(text), f"{spell('weights')} is '{printable(text[:60])}'"
+    if len(weights) != systems or min(weights) <= 0:
         raise UsageError(f"{what} for {systems} systems", fix="give a number above 0 for each, as in 0.7,0.3")
     if min(weights) < LEAST_WEIGHT * max(weights):
         raise UsageError(f"{what}: one is next to nothing", fix="leave that system out")
@@ -416,23 +341,11 @@ def _part(only: str | None) -> Part | None:
 
 
 def _gains(given: Any) -> dict[str, Spec]:
-    """Kinds of gains by view.
-
-    Args:
-        given: specifications separated by commas, a path, a matrix (image, caption), or a list of any of these; None
-            and an empty list for none.
-
-    Raises:
-        UsageError: an unknown kind or setting, two of one kind, or another form.
-    """
-    if isinstance(given, str):
-        listed: list[Any] = words(given)
-    elif given is None or (isinstance(given, (list, tuple)) and not _is_matrix(given)):
-        listed = [x for x in given or () if not (isinstance(x, str) and not x.strip())]
-    else:
-        listed = [given]
+    """Kinds of gains by view; raises UsageError for an unknown kind or setting, two of one kind, or another form."""
+    several = isinstance(given, (list, tuple)) and not _is_matrix(given)
+    specs = words(given) if isinstance(given, str) else given if several else [] if given is None else [given]
     chosen: dict[str, Spec] = {}
-    for spec in map(_spec, listed):
+    for spec in (_spec(x) for x in specs if not isinstance(x, str) or x.strip()):
         if spec.kind in chosen:
             both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
             raise UsageError(f"{spell('gains')} names {spec.kind} twice{both}", fix="evaluate once for each")
@@ -447,10 +360,8 @@ def _is_matrix(given: Sequence[Any]) -> bool:
 
 
 def _spec(given: Any) -> Spec:
-    if isinstance(given, Spec):
-        return given
-    if isinstance(given, str):
-        return parse_spec(given)
+    if isinstance(given, (str, Spec)):
+        return parse_spec(given) if isinstance(given, str) else given
     if hasattr(given, "__fspath__"):
         kind = source_of(str(given))
         return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
@@ -461,13 +372,7 @@ def _spec(given: Any) -> Spec:
 
 
 def _judgements(given: Any) -> dict[str, list[Spec]]:
-    """Judgements of the user by name.
-
-    Args:
-        given: ``NAME=FILE``, ``NAME=i2t:FILE``, ``NAME=labels:FILE``, a list of these, or a mapping from names to
-            a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``, a list of (image id, caption id[,
-            grade]), a matrix (image, caption), one of each under ``i2t`` and ``t2i``, or ``{"labels": (of the images,
-            of the captions)}``; None and empty ones for none.
+    """Judgements of the user by name, in all forms of ``vsebench.evaluate``; None and empty ones for none.
 
     Raises:
         UsageError: a name that judgements cannot have, a direction of them that is given twice, or another form.
@@ -475,10 +380,7 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
     if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
         raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
     found: dict[str, list[Spec]] = {}
-    pairs = (
-        given.items() if isinstance(given, Mapping) else map(_named, [given] if isinstance(given, str) else given or ())
-    )
-    for name, value in pairs:
+    for name, value in given.items() if isinstance(given, Mapping) else map(_named, listed(given)):
         if not isinstance(name, str):
             raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
         if not NAME.fullmatch(name):
@@ -503,14 +405,13 @@ def _named(text: Any) -> tuple[str, str]:
 
 def _specs(name: str, value: Any) -> list[Spec]:
     """What one set of judgements consists of."""
+    parts = [("", value)]
     if is_path(value):
         head, colon, tail = str(value).partition(":")
-        if colon and head in (*DIRECTIONS, LABELS):
-            return [Spec(name, tail, {"holds": head})]
-        return [Spec(name, str(value), {})]
-    if isinstance(value, Mapping) and (set(value) == {LABELS} or (value and set(value) <= set(DIRECTIONS))):
-        return [
-            Spec(name, str(x), {"holds": head}) if is_path(x) else Spec(name, None, {"holds": head}, x)
-            for head, x in value.items()
-        ]
-    return [Spec(name, None, {}, value)]
+        parts = [(head, tail)] if colon and head in (*DIRECTIONS, LABELS) else parts
+    elif isinstance(value, Mapping) and value and (set(value) == {LABELS} or set(value) <= set(DIRECTIONS)):
+        parts = list(value.items())
+    return [
+        Spec(name, str(x) if is_path(x) else None, {"holds": head} if head else {}, None if is_path(x) else x)
+        for head, x in parts
+    ]

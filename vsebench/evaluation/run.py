@@ -14,6 +14,7 @@ where and when.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +22,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..arguments import public
 from ..errors import DeviceFault, first_line, is_of_torch
 from ..files.atomic import refuse_overwriting
 from ..log import logged
 from ..metrics.suites import Names
+from ..options import public
 from ..rank import corrected
 from ..rank.backends import AUTO, chosen
+from ..results.model import Result
 from ..results.report import Report
 from ..sets.captions import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, Split
@@ -44,17 +46,16 @@ from . import (
     second_stage,
     shards,
     system,
-    top_lists,
 )
-from .inputs import System
-from .plan import make_plan
-from .request import Request, check_input
-from .request import request as make_request
+from .inputs import Input
+from .intervals import Key
+from .plan import Plan, make_plan
+from .request import check_input, request
 
 Vectors = npt.ArrayLike | Embeddings
 
 
-@public
+@functools.partial(public, types=False)  # by its options
 def evaluate(
     images: Vectors | PathLike | None = None,
     texts: Vectors | PathLike | None = None,
@@ -167,8 +168,8 @@ def evaluate(
         human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
 
     Args, ties and missing items:
-        ties: tie rule: ``index``, ``optimistic``, ``pessimistic``, ``expected`` (the mean of a metric over all orders
-            of tied items) or ``mean-rank``.
+        ties: tie rule: ``index``, ``optimistic``, ``pessimistic`` or ``expected`` (the mean of a metric over all
+            orders of tied items).
         no_positive: queries that the judgements cover and that have no positive: ``skip`` them, or count a ``miss``.
         short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
 
@@ -205,62 +206,81 @@ def evaluate(
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
     started = provenance.now()
-    request = make_request(locals())
-    check_input(request)
-    if engine != "local" and run is None:
-        shards.elsewhere(request)  # what is in memory is refused before anything is read
-    sources = request.beside
+    asked = request(
+        images=images, texts=texts, scores=scores, run=run, fuse=fuse, rerank=rerank, split=split, metrics=metrics,
+        gains=gains, judgements=judgements, level=level, captions=captions, human_data=human_data, direction=direction,
+        similarity=similarity, ties=ties, no_positive=no_positive, short_lists=short_lists,
+        captions_per_image=captions_per_image, image_key=image_key, text_key=text_key, scores_key=scores_key,
+        image_ids=image_ids, text_ids=text_ids, image_id_of_text=image_id_of_text, only=only, trust=trust,
+        save_run=save_run, depth=depth, lists=lists, ci=ci, weights=weights, normalise=normalise, combine=combine,
+        rerank_depth=rerank_depth, resamples=resamples, seed=seed, interval=interval, threads=threads, backend=backend,
+        engine=engine, scheduler=scheduler, workers=workers, resume=resume, progress=progress,
+    )  # fmt: skip
+    check_input(asked)
+    if asked.engine != "local" and asked.run is None:
+        shards.elsewhere(asked)  # what is in memory is refused before anything is read
+    sources = asked.beside
     with logged():
-        data = system.read(request)
+        data = system.read(asked)
         sources = [*data.sources, *sources]
-        if save_run is not None:
-            refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-        report, observed, request = _where_it_works(data, request)
-    report = provenance.attach(report, started, threads, sources, request.backend, request.engine, request.settings)
-    if save_run is not None:
-        saved_run.write(Path(save_run), data.split, observed, request.kept)
+        if asked.save_run is not None:
+            refuse_overwriting(list(saved_run.files(Path(asked.save_run)).values()), sources)
+        report, observed, plan = run_evaluation(data, make_plan(data, asked))
+    other = {"backend": plan.backend} if plan.backend != asked.backend else {}
+    report = provenance.attach(
+        report, started, asked.threads, sources, plan.backend, plan.engine, {**asked.settings, **other}
+    )
+    if asked.save_run is not None:
+        saved_run.write(Path(asked.save_run), data.split, observed, asked.kept)
     return report
 
 
-def _where_it_works(data: System, request: Request) -> tuple[Report, dict[Direction, Observation], Request]:
-    """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the request that it met.
+def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], Plan]:
+    """Rank, score and report, once more by numpy where a GPU fails that ``auto`` has chosen.
 
     A GPU that the user has named is not replaced: the error says what is wrong with it.
-    """
-    try:
-        return *run_evaluation(data, request), request
-    except (DeviceFault, RuntimeError) as error:
-        of_device = isinstance(error, DeviceFault) or (is_of_torch(error) and "cuda" in chosen(AUTO)[0])
-        if request.backend != AUTO or not of_device:
-            raise
-        failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
-    request = replace(request, backend="numpy", settings={**request.settings, "backend": "numpy"})
-    report, observed = run_evaluation(data, request)
-    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, request
-
-
-def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Direction, Observation]]:
-    """Plan, rank, score and report; also returns the ranks and the top of the rankings.
 
     Args:
         data: what is ranked.
-        request: how.
+        plan: what is measured.
+
+    Returns:
+        The report, the ranks and the top of the rankings, and the plan that was met.
     """
-    plan = make_plan(data, request)
-    misread.check(data, plan.directions, request.trust)
+    misread.check(data, plan.directions, plan.request.trust)
     # Before all the work, which would be lost where the ratings are missing.
-    within, ratings = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
-    data = corrections.apply(data, request)
+    within = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
+    if plan.request.correction is not None:
+        data = corrections.apply(data, plan)
+    try:
+        return *_measured(data, plan, *within), plan
+    except (DeviceFault, RuntimeError) as error:
+        of_device = isinstance(error, DeviceFault) or (is_of_torch(error) and "cuda" in chosen(AUTO)[0])
+        if plan.backend != AUTO or not of_device:
+            raise
+        failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
+    plan = replace(plan, backend="numpy")
+    report, observed = _measured(data, plan, *within)
+    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, plan
+
+
+def _measured(
+    data: Input, plan: Plan, within: dict[Key, Result], ratings: str | None
+) -> tuple[Report, dict[Direction, Observation]]:
+    """The report, with values ``within`` the modalities, and the ranks and the top of the rankings."""
     with engines.start(data, plan) as engine:
         observed = dict(plan.listed)
-        for scorer, directions in data.passes(plan.directions):
-            for d, one in engine.observe(scorer, directions).items():
-                observed[d] = replace(one, top=one.top and corrected.shown(scorer, one.top))
-        data, observed = second_stage.apply(plan, data, observed)
+        if data.system is not None:
+            for d, one in engine.observe(data.system).items():
+                observed[d] = replace(one, top=one.top and corrected.shown(data.scorer(d), one.top))
+        if data.second:
+            data, observed = second_stage.apply(plan, data, observed)
         results = binary.hubness(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
             results |= graded.results(plan, data, engine, observed)
         report = assemble.report(plan, data, observed, results | within, ratings)
         report = replace(report, provenance=dict(engine.facts))
-    return replace(report, lists=top_lists.make(plan, observed)), observed
+    if plan.lists:
+        report = replace(report, lists=assemble.make(plan, observed))
+    return report, observed

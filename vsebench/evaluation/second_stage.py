@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.pairs import SCORED, place
@@ -21,7 +20,7 @@ from ..metrics.suites import headlines
 from ..options import spell
 from ..rank.corrected import shown
 from ..rank.order import top_lists
-from ..rank.scorers import Matrix, Scorer, of_queries
+from ..rank.scorers import Matrix, Scorer
 from ..rank.sums import refuse_overflow
 from ..rank.tops import ranks_of, reordered
 from ..relevance.gains import shape_of
@@ -29,9 +28,9 @@ from ..relevance.grades import Entries, of_pairs
 from ..results.format import printed
 from ..sets import placing
 from ..sets.align import align_scores
-from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops
+from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops, numbers
 from . import binary
-from .inputs import SecondScores, System, in_memory
+from .inputs import Input, SecondScores, in_memory
 from .plan import Plan
 from .request import Request
 from .top_scored import TOGETHER, constant, scored, uncomputed
@@ -85,7 +84,8 @@ def _matrix(value: Any, direction: Direction, split: Split, request: Request) ->
     each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
     unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(placing.order_note("re-ranking", unnamed, split))
-    return SecondScores(direction, Matrix(scores, *found.rows), missing, each, 0, False, gallery, where)
+    known = Matrix(scores, *found.rows)
+    return SecondScores(direction, known if direction == "i2t" else known.T, missing, each, 0, False, gallery, where)
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
@@ -110,8 +110,8 @@ def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
     if not given:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
     found = place(replace(given[0], direction=direction), split)
-    shape = shape_of(split, direction)
-    entries = of_pairs("scores", direction, shape, found.query, found.item, found.grade)
+    shape = shape_of(split, DIRECTIONS.index(direction))
+    entries = of_pairs("scores", shape, found.query, found.item, found.grade, where=path)
     each = np.diff(entries.inside.indptr)
     note(*(f"re-ranking, {sentence}" for sentence in found.notes))
     if lost := entries.outside.nnz:
@@ -119,15 +119,13 @@ def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
     return SecondScores(direction, Entries(entries.inside), None, each, 0, False, shape[1], str(path))
 
 
-def read(data: System, request: Request) -> System:
+def read(data: Input, request: Request) -> Input:
     """The input with the scores of a second stage.
 
     Raises:
         UsageError: options or input that cannot be re-ranked; complete scores without a depth.
         BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
-    if not request.rerank:
-        return data
     refused = {
         "retrieved lists": data.lists is not None,
         spell("only"): request.part is not None,
@@ -142,20 +140,18 @@ def read(data: System, request: Request) -> System:
 
 
 def apply(
-    plan: Plan, data: System, observed: dict[Direction, Observation]
-) -> tuple[System, dict[Direction, Observation]]:
+    plan: Plan, data: Input, observed: dict[Direction, Observation]
+) -> tuple[Input, dict[Direction, Observation]]:
     """The system with the stage, and what is observed after re-ranking.
 
     Args:
         plan: what is measured.
-        data: with the scores of the second stage; nothing is done without.
+        data: with the scores of the second stage.
         observed: the ranks and the tops of the first stage.
 
     Raises:
         BadInput: an item of the top of the first stage has no score.
     """
-    if not data.second:
-        return data, observed
     out, depths, digest = dict(observed), [], hashlib.sha256()
     for direction, given in data.second.items():
         before = observed[direction]
@@ -168,7 +164,7 @@ def apply(
         depths.append(f"{direction}@{given.depth}")
         ranks = {view: ranks_of(r, new) for view, r in before.ranks.items()}
         items = np.hstack([new.items, before.top.items[:, depth:]])
-        out[direction] = Observation(direction, ranks, Tops.of(items, None, top.gallery))
+        out[direction] = Observation(ranks, Tops.of(items, None, top.gallery))
         _note_gained(plan, direction, before, out[direction])
     weight = next(iter(data.second.values())).weight
     rule = "replace" if weight is None else f"add {weight:g}"
@@ -180,13 +176,13 @@ def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads:
     """The new order of the tops of some queries, from their scores alone: what another process needs of re-ranking.
 
     Args:
-        scorer: the first stage.
+        scorer: the first stage, in the direction of the second.
         given: the scores of the second stage.
         queries: the range, as indices.
         threads: number of threads.
     """
-    own = scorer.take(*of_queries(given.direction, slice(*queries), slice(None)))
-    top = shown(own, top_lists(own, given.direction, given.reach, threads=threads))
+    own = scorer.take(slice(*queries), slice(None))
+    top = shown(own, top_lists(own, given.reach, threads=threads))
     top = replace(top, scored=top.scores.ravel(), first=queries[0])
     return _reordered(top, _scores_of(top, given, queries[0]), given)
 

@@ -13,7 +13,7 @@ same as here. It keeps what it has read, with the lengths of the vectors, for th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,21 +32,20 @@ from ..log import logged, note
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
-from ..rank.count import Counter, count, count_block, joined, make_counters
-from ..rank.observe import observations
+from ..rank.count import Block, Counter, count, count_block, joined, make_counters
 from ..rank.order import scores_of, top_lists
-from ..rank.scorers import Scorer, of_queries
+from ..rank.scorers import Scorer, System
 from ..relevance.gains import Spec
-from ..types import Direction, Observation, Split, Tops, is_path
+from ..types import DIRECTIONS, Both, Direction, Observation, Side, Split, Tops, is_path, sides_of
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .assemble import signature
 from .cuts import Arrays, Shard, rankings_of
-from .inputs import System
+from .inputs import Input
 from .plan import Plan, make_plan
 from .request import Request
 
-LAYOUT = 6  # of the arrays of a shard
+LAYOUT = 7  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
 
 Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
@@ -57,8 +56,8 @@ class Job:
     """What another process needs to compute shards.
 
     Attributes:
-        request: what is evaluated and how, with absolute paths. Its back-end is resolved where it ranks: ``auto`` and
-            ``torch:cuda`` take the device of each process.
+        request: what is evaluated and how, with absolute paths.
+        backend: of the plan here.
         files: the SHA-256 of all input files, by path.
         plan: ``identity`` of the plan.
         key: of the evaluation: the same for the same contents of files, plan and version.
@@ -67,6 +66,7 @@ class Job:
     """
 
     request: Request
+    backend: str
     files: Mapping[Path, str]
     plan: str
     key: str
@@ -119,7 +119,7 @@ def _in_memory(name: str) -> UsageError:
     return UsageError(f"{spell('engine', 'dask')} reads files, and {name} is in memory", fix=fix)
 
 
-def make_job(data: System, plan: Plan) -> Job:
+def make_job(data: Input, plan: Plan) -> Job:
     """The job of an evaluation whose input is read and planned here; raises as ``elsewhere``."""
     request = elsewhere(plan.request)
     if request.scheduler is None and request.threads is None:  # the workers share the cores of this machine
@@ -127,7 +127,7 @@ def make_job(data: System, plan: Plan) -> Job:
     files = {file: sha256_of(file) for path in request.files for file in _regular(path)}
     decided = identity(data, plan)
     key = fingerprint(__version__, LAYOUT, cuts.SCORES, list(files.values()), decided)
-    return Job(request, files, decided, key, command=of_command())
+    return Job(request, plan.backend, files, decided, key, command=of_command())
 
 
 def _regular(path: Path) -> list[Path]:
@@ -135,7 +135,7 @@ def _regular(path: Path) -> list[Path]:
     return [file for file in (sorted(path.glob("*/*")) if path.is_dir() else [path]) if file.is_file()]
 
 
-def identity(data: System, plan: Plan) -> str:
+def identity(data: Input, plan: Plan) -> str:
     """A hash of all that decides the values, besides the contents of the files."""
     request = plan.request
     decided = (
@@ -170,7 +170,7 @@ def compute(job: Job, shard: Shard) -> tuple[Used, Arrays]:
     Raises:
         VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
-    same = job.key, job.version, *job.files, job.request.threads, job.request.backend  # each task has a copy of its job
+    same = job.key, job.version, *job.files, job.request.threads, job.backend  # each task has a copy of its job
     with _lock:
         if same not in _kept:
             _kept.clear()  # before the next input needs its memory
@@ -195,25 +195,27 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
     for path, known in job.files.items():
         _refuse_other(path, known)
     data = system.read(job.request)
-    plan, data = make_plan(data, job.request), corrections.apply(data, job.request)
+    plan = make_plan(data, job.request)
+    if job.request.correction is not None:
+        data = corrections.apply(data, plan)
     if identity(data, plan) != job.plan:
         what = "metrics, judgements, captions or gains are others than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"
         raise BadInput(what, where=next(iter(job.files)), fix=fix)
-    threads, backend = job.request.threads or default_threads(), job.request.backend
+    threads, backend = job.request.threads or default_threads(), job.backend
     with logged() as log:
-        ranker, needed = backend_depths.route(plan, data, backends.ranker(backend))
+        ranker, needed = backends.ranker(backend), None
+        if ranker.lists is not None and ranker.lists.deepest is not None:
+            ranker, needed = backend_depths.route(plan, data, ranker)
         if needed is not None and ranker.lists is not None:
             dask = spell("engine", "dask")
             note(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.lists.name}")
             ranker = replace(ranker, lists=None)
     name = backends.chosen(backend)[0]
     used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
-    counters = {
-        served[0]: make_counters(scorer, plan.targets_of(served), threads)
-        for scorer, served in data.passes(plan.directions)
-    }
-    return used, partial(_arrays_of, data, plan, ranker, threads, counters, rankings_of(plan))
+    assert data.system is not None
+    rows, columns = (make_counters(*one, threads) for one in zip(data.system.both, plan.targets, strict=True))
+    return used, partial(_arrays_of, data, plan, ranker, threads, (rows, columns), rankings_of(plan))
 
 
 def _refuse_other(path: Path, known: str) -> None:
@@ -227,41 +229,46 @@ def _refuse_other(path: Path, known: str) -> None:
 
 
 def _arrays_of(
-    data: System, plan: Plan, ranker: backends.Ranker, threads: int, counters: Mapping[Direction, Sequence[Counter]],
-    rankings: Mapping[Direction, Sequence[Together]], shard: Shard,
+    data: Input, plan: Plan, ranker: backends.Ranker, threads: int, counters: Both[Sequence[Counter]],
+    rankings: Mapping[Side, Sequence[Together]], shard: Shard,
 ) -> Arrays:  # fmt: skip
-    scorer = data.scorers[shard.direction]
+    assert data.system is not None
+    scorer = data.system.both[shard.side]
     if shard.kind == "scan":
-        return count_block(ranker.scan, scorer, counters[shard.direction], threads, shard.block)
+        served = counters if data.system.own is None else (counters[shard.side], ())
+        return count_block(ranker.scan, scorer, served, threads, shard.block)
     if shard.kind == "lists":
         assert plan.depth is not None
-        own = scorer.take(*of_queries(shard.direction, slice(*shard.rows), slice(None)))
-        top = top_lists(own, shard.direction, plan.depth, threads=threads, by=ranker.lists)
+        own = scorer.take(slice(*shard.rows), slice(None))
+        top = top_lists(own, plan.depth, threads=threads, by=ranker.lists)
         return {"items": top.items, "tied": top.tied}
-    shared = rankings[shard.direction][shard.number]
+    shared = rankings[shard.side][shard.number]
     new = None
-    if second := data.second.get(shard.direction):
+    if second := data.second.get(DIRECTIONS[shard.side]):
         index = shared[0].queries[slice(*shard.rows)]
         new = second_stage.part(scorer, second, (int(index[0]), int(index[-1]) + 1), threads)
     return graded.part(shared, scorer, plan.gains, shard.rows, threads, ranker.order, new)
 
 
-def observe(
-    plan: Plan, finished: Sequence[Shard], read: Read, scorer: Scorer, directions: Sequence[Direction]
-) -> dict[Direction, Observation]:
-    """The ranks and the lists of all shards, those of ``rank.observe``; a scan serves the directions."""
+def observe(plan: Plan, finished: Sequence[Shard], read: Read, system: System) -> dict[Direction, Observation]:
+    """The ranks and the lists of all shards, those of ``rank.observe``."""
     threads = plan.request.threads or default_threads()
-    blocks = joined((s.block, read(s)) for s in finished if s.kind == "scan" and s.direction == directions[0])
-    ranks = count(
-        scorer, plan.targets_of(directions), ties=plan.request.ties, threads=threads, scan=blocks, dense=None
-    )  # fmt: skip
-    lists: dict[Direction, Tops] = {}
-    for direction in directions if plan.depth else ():
-        own = [read(s) for s in sorted(finished) if s.kind == "lists" and s.direction == direction]
-        items, tied = (np.concatenate([arrays[name] for arrays in own]) for name in ("items", "tied"))
-        gallery = scorer.shape[1 if direction == "i2t" else 0]
-        lists[direction] = Tops.of(items, tied, gallery, scores_of(scorer, direction, threads))
-    return observations(ranks, lists)
+
+    def parts(scorer: Scorer) -> Iterator[tuple[Block, Arrays]]:
+        side = 0 if scorer is system.forward else 1
+        return ((s.block, read(s)) for s in finished if s.kind == "scan" and s.side == side)
+
+    ranks = count(system, plan.targets, ties=plan.request.ties, threads=threads, scan=joined(parts), dense=None)
+    found: dict[Direction, Observation] = {}
+    for side in sides_of(plan.directions):
+        top = None
+        if plan.depth:
+            own = [read(s) for s in sorted(finished) if s.kind == "lists" and s.side == side]
+            items, tied = (np.concatenate([arrays[name] for arrays in own]) for name in ("items", "tied"))
+            scorer = system.both[side]
+            top = Tops.of(items, tied, scorer.shape[1], scores_of(scorer, threads))
+        found[DIRECTIONS[side]] = Observation(ranks[side], top)
+    return found
 
 
 def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
@@ -269,7 +276,7 @@ def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
 
     def fill(rankings: Sequence[Together], out: Outs) -> None:
         for s in finished:
-            own = [shared for shared in rankings if shared[0].direction == s.direction]
+            own = [shared for shared in rankings if shared[0].side == s.side]
             if s.kind == "graded" and own:
                 graded.join(own[s.number], out, s.rows, read(s))
 

@@ -18,18 +18,18 @@ from ..options import spell
 from ..rank.count import Targets
 from ..rank.tops import ranks
 from ..relevance.gains import shape_of
-from ..types import SIDES, UNRANKED, Direction, Int, Observation, Split, Tops
+from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, Split, Tops, sides_of
 
 
 def observe(
-    lists: Mapping[Direction, Tops], targets: Sequence[Targets], directions: Sequence[Direction]
+    lists: Mapping[Direction, Tops], targets: Both[Sequence[Targets]], directions: Sequence[Direction]
 ) -> dict[Direction, Observation]:
     """Retrieved lists and the ranks of the relevant items in them, by direction."""
-    found = {}
-    for d in directions:
-        own = [t for t in targets if t.relevance.direction == d]
-        found[d] = Observation(d, {t.view: ranks(lists[d], t.relevance, t.candidates) for t in own}, lists[d])
-    return found
+    return {
+        d: Observation({t.view: ranks(lists[d], t.relevance, t.candidates) for t in own}, lists[d])
+        for d, own in zip(DIRECTIONS, targets, strict=True)
+        if d in directions
+    }
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
     found = []
     for m in (m for m in metrics if not (m.graded or m.family.of_lists)):
         for direction, observation in observed.items():
-            found_at, gallery = observation.ranks[m.view], shape_of(split, direction)[1]
+            found_at, gallery = observation.ranks[m.view], shape_of(split, DIRECTIONS.index(direction))[1]
             assert found_at.depth is not None  # lists have a length
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
@@ -76,11 +76,12 @@ def graded_too_short(
 ) -> list[Short]:
     """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
-    for ranking in rankings_of([m for m in metrics if m.graded], split, directions):
-        known = candidates_of(ranking, lists[ranking.direction]).depth[ranking.queries]
+    for ranking in rankings_of([m for m in metrics if m.graded], split, sides_of(directions)):
+        direction = DIRECTIONS[ranking.side]
+        known = candidates_of(ranking, lists[direction]).depth[ranking.queries]
         for m in ranking.metrics:
             wanted = deepest_rank(m, ranking)
-            found += _short(m, ranking.direction, ranking.queries, known, wanted, True, split, lists[ranking.direction])
+            found += _short(m, direction, ranking.queries, known, wanted, True, split, lists[direction])
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
 
 

@@ -11,7 +11,7 @@ from ..files.pairs import Pairs
 from ..files.regular import expanded
 from ..files.sniff import sniff
 from ..graded.rankings import pseudo_positives
-from ..log import logged, note
+from ..log import about, note
 from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.values import without_negative
 from ..options import spell
@@ -19,7 +19,7 @@ from ..relevance import own
 from ..relevance.gains import Gains, Spec
 from ..relevance.matrix import of_array
 from ..relevance.sources import SOURCES, Source, load_gains
-from ..relevance.spice.tuples import NotParsed
+from ..relevance.spice.file import NotParsed
 from ..sets import placing
 from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
 from ..types import Direction, Split
@@ -51,7 +51,7 @@ def load_judgements(
         if known := (pairs or {}).get(name):
             read = [own.of_read(name, one, split) for one in known]
         else:
-            read = [grades for spec in specs for grades in own.read(spec, complete or split)]
+            read = [one for spec in specs for one in own.read(spec, complete or split)]
         both = own.complete(read, level, where)
         both = both if complete is None else own.within(both, complete, split)
         found[name] = own.source(both)
@@ -168,8 +168,11 @@ def load_gains_of(
             raise UsageError(what, fix=f"give it with {spell('gains', 'FILE.npy')}")
         try:
             spec = chosen.get(kind) or Spec(kind, None, {})
-            with logged() as log:
-                found[kind] = load_gains(spec, split) if spec.values is None else of_array(split, spec.values)
+            if spec.values is None:
+                found[kind] = load_gains(spec, split)
+            else:
+                with about(kind):
+                    found[kind] = of_array(split, spec.values)
         except NotParsed as error:
             if source is None:
                 raise
@@ -182,7 +185,6 @@ def load_gains_of(
         if kind == DEFAULT_GAINS and not chosen:
             settings = ", ".join(f"{k} {v}" for k, v in found[kind].settings.items())
             note(f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
-        note(*(said if said.startswith(f"{kind}: ") else f"{kind}: {said}" for said in log.notes), weight="detail")
     return split, found
 
 

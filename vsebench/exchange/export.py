@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..analysis.systems import load_all
-from ..arguments import public
 from ..errors import UsageError, count_of
 from ..files.atomic import write_atomically
 from ..files.regular import read_bytes
-from ..options import check_word, spell
+from ..options import check_word, public, spell
 from ..results.report import Report
 from . import exported, mteb
 from .exported import Exported

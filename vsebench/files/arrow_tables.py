@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import math
 import re
@@ -34,8 +33,6 @@ _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
 SHARD = re.compile(r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.parquet")
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
-# An object with numbers under a name such as embedding, before any object inside it.
-_OBJECT = re.compile(rb'\s*\{(?:[^{}\[\]]|\[[^{}\[\]]*\])*?"[^"]*(?:emb|vec|feat)[^"]*"\s*:\s*\[\s*-?[0-9.]', re.I)
 
 
 class _Table(NamedTuple):
@@ -44,11 +41,6 @@ class _Table(NamedTuple):
     path: Path
     schema: Any
     batches: Callable[[list[str]], Iterator[Any]]
-
-
-def is_vector_lines(head: bytes) -> bool:
-    """Whether a file begins with a JSON object that has a vector."""
-    return _OBJECT.match(head.removeprefix(codecs.BOM_UTF8)) is not None
 
 
 def table_members(path: Path) -> list[Member]:

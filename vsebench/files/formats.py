@@ -6,21 +6,29 @@ header (``Member``) and reads data only when one of them is loaded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from ..errors import MissingPackage
-from .arrow_tables import FILE_START, PARQUET_START, is_vector_lines, line_members, table_members
+from .arrow_tables import FILE_START, PARQUET_START, line_members, table_members
 from .clip_retrieval import folder_members
-from .hdf5_file import hdf5_members, is_hdf5
+from .hdf5_file import hdf5_members
 from .mat_file import mat_members
-from .npy import is_npz, npy_members, npz_members
+from .npy import npy_members, npz_members
 from .raw import Member
-from .safetensors_file import is_safetensors, safetensors_members
-from .torch_file import LEGACY_START, is_torch_archive, torch_members
+from .safetensors_file import safetensors_members
+from .torch_file import LEGACY_START, torch_members
 
+# The length of a JSON header, uint64, and its start.
+_SAFETENSORS = re.compile(rb".{3}[\0-\5]\0{4}\{", re.S)
+_HDF5 = re.compile(rb"(.{512}|.{1024}|.{2048})?\x89HDF\r\n\x1a\n", re.S)  # perhaps after a user block
+# An object with numbers under a name such as embedding, before any object inside it.
+_VECTOR_LINES = re.compile(
+    rb'(\xef\xbb\xbf)?\s*\{(?:[^{}\[\]]|\[[^{}\[\]]*\])*?"[^"]*(?:emb|vec|feat)[^"]*"\s*:\s*\[\s*-?[0-9.]', re.I
+)
 _COLUMNS = "columns `id`, `modality`, `embedding`, optional `image_id` and `caption`"
 
 
@@ -35,8 +43,8 @@ class Format:
         others: other suffixes; by these a file of gains is told from the name of a kind of gains.
         holds: what such a file contains, for documentation; empty when it is no format of embeddings.
         starts: the first bytes of such a file, several when there are variants.
-        in_zip: for zip archives: whether these names of members are those of this format.
-        header: for other files: whether the first 4096 bytes are those of this format.
+        in_zip: for zip archives: a pattern that the name of a member has; the last format that fits decides.
+        header: for other files: a pattern of their first 4096 bytes.
         arrays: reader of the arrays of a file, or None.
         single: the file holds one array, which has no name in it.
         table: a column has the vectors of both modalities, and others may be pairs, labels or captions.
@@ -50,8 +58,8 @@ class Format:
     holds: str = ""
     others: tuple[str, ...] = ()
     starts: tuple[bytes, ...] = ()
-    in_zip: Callable[[Collection[str]], bool] | None = None
-    header: Callable[[bytes], bool] | None = None
+    in_zip: str | None = None
+    header: re.Pattern[bytes] | None = None
     arrays: Callable[[Path], list[Member]] | None = None
     single: bool = False
     table: bool = False
@@ -85,7 +93,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "npz", "an .npz archive", ".npz",
             "`image_embeddings`, `text_embeddings`; optional `image_ids`, `text_ids`, `image_of_text`, `captions`",
-            in_zip=is_npz, arrays=npz_members,
+            in_zip=r"\.npy$", arrays=npz_members,
         ),
         Format(
             "npy", "a single .npy array", ".npy",
@@ -94,16 +102,16 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "safetensors", "a safetensors file", ".safetensors", "tensors with the names above",
-            header=is_safetensors, arrays=safetensors_members, package="safetensors", extra="formats",
+            header=_SAFETENSORS, arrays=safetensors_members, package="safetensors", extra="formats",
         ),
         Format(
             "torch", "a torch file", ".pt", "a dictionary of tensors, read with `weights_only=True`",
-            others=(".pth",), starts=(LEGACY_START,), in_zip=is_torch_archive, arrays=torch_members,
+            others=(".pth",), starts=(LEGACY_START,), in_zip=r"(^|/)data\.pkl$", arrays=torch_members,
             package="torch", extra="train",
         ),
         Format(
             "hdf5", "an HDF5 file", ".h5", "data sets with the names above",
-            others=(".hdf5",), header=is_hdf5, arrays=hdf5_members, package="h5py", extra="formats",
+            others=(".hdf5",), header=_HDF5, arrays=hdf5_members, package="h5py", extra="formats",
         ),
         Format(
             "mat", "a MATLAB 5 file", ".mat", "matrices with the names above; files of version 7.3 are HDF5",
@@ -120,7 +128,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "jsonl", "JSON lines of vectors", ".jsonl", "an object a line with these fields",
-            header=is_vector_lines, arrays=line_members, table=True, package="pyarrow", extra="formats",
+            header=_VECTOR_LINES, arrays=line_members, table=True, package="pyarrow", extra="formats",
         ),
         Format(
             "clip-retrieval", "a folder of shards", "",

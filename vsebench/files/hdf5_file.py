@@ -15,13 +15,6 @@ from ..memory import text_array
 from .raw import Array, Member, dtype_name
 from .regular import reading
 
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-
-
-def is_hdf5(head: bytes) -> bool:
-    """Whether the signature is at the start of a file, or after a user block of 512, 1024 or 2048 bytes."""
-    return any(head[at : at + len(_SIGNATURE)] == _SIGNATURE for at in (0, 512, 1024, 2048))
-
 
 def hdf5_members(path: Path) -> list[Member]:
     """The data sets of an HDF5 file at any depth. Links to other places and other files are not followed.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +19,6 @@ import numpy as np
 from ..errors import BadInput
 from .raw import Array, Member, dtype_name
 from .regular import reading, unpickle
-from .torch_file import is_torch_archive
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,6 @@ def npy_member(path: Path) -> Member:
 def npy_members(path: Path) -> list[Member]:
     """The one array of an .npy file as a list, see ``npy_member``."""
     return [npy_member(path)]
-
-
-def is_npz(names: Collection[str]) -> bool:
-    """Whether these are the members of an .npz archive: some are .npy files, and there is no pickle of torch."""
-    return any(name.endswith(".npy") for name in names) and not is_torch_archive(names)
 
 
 def npz_members(path: Path) -> list[Member]:

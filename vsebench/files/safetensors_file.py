@@ -18,11 +18,6 @@ _SAFETENSORS = {
 }  # fmt: skip
 
 
-def is_safetensors(head: bytes) -> bool:
-    """Whether the first bytes of a file are the length of a JSON header (uint64, little-endian) and its start."""
-    return len(head) > 8 and head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= 10**8
-
-
 def safetensors_members(path: Path) -> list[Member]:
     """The tensors of a safetensors file, memory-mapped when loaded (bfloat16 is copied to float32).
 

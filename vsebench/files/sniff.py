@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def expect(path: Path, found: Format, readable: bool, expected: str, fix: str) -
 
 def _format(path: Path, head: bytes, size: int) -> Format:
     by_start = next((kind for kind in FORMATS.values() if head.startswith(kind.starts)), None)
-    by_header = next((kind for kind in FORMATS.values() if kind.header is not None and kind.header(head)), None)
+    by_header = next((kind for kind in FORMATS.values() if kind.header is not None and kind.header.match(head)), None)
     # Legacy torch files are pickles too, and torch reads them without running code. The length of a safetensors header
     # may look like the start of a pickle.
     pickled = by_start is None and by_header is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
@@ -82,8 +83,8 @@ def _format(path: Path, head: bytes, size: int) -> Format:
 def _zip_format(path: Path) -> Format:
     with reading(path, "is a truncated or damaged zip archive"), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-    for kind in FORMATS.values():
-        if kind.in_zip is not None and kind.in_zip(names):
+    for kind in reversed(FORMATS.values()):
+        if kind.in_zip is not None and any(re.search(kind.in_zip, name) for name in names):
             return kind
     if not names:
         raise BadInput("is an archive without any array", where=path, fix=AGAIN)

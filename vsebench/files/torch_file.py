@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import pickle
 import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,6 @@ _TRUSTED = (
     "torch.save({'image_embeddings': d[...], 'text_embeddings': d[...]}, NEW)"
 )
 _SAVE = "save plain tensors: torch.save({'image_embeddings': ..., 'text_embeddings': ...}, FILE)"
-
-
-def is_torch_archive(names: Collection[str]) -> bool:
-    """Whether these are the members of a torch file in zip format: one of them holds the pickled structure."""
-    return any(name.endswith("/data.pkl") or name == "data.pkl" for name in names)
 
 
 def torch_members(path: Path) -> list[Member]:

@@ -1,13 +1,13 @@
 """Graded metrics: one value a query from the order of its gallery and the gains of the candidates.
 
-In: a scorer (or retrieved lists), a split, metrics and the gains of every view. Out: ``measure.Found``, the per-query
-values of every metric and direction::
+In: a system (or retrieved lists), a split, metrics and the gains of every view. Out: ``engine.Found``, the per-query
+values of every metric, with the rows and with the columns as queries::
 
-    engine.run(scorer, split, metrics, gains)
+    engine.run(system, split, metrics, gains)
       rankings.plan -> Ranking    queries, gallery and metrics: all or first captions, complete split or folds
       engine.blocks               blocks of queries of rankings that share their gains
         rank.order.order          canonical order of a block of queries
-        measure.measure           gains in this order, ideal gains, pseudo-positives -> metrics.values
+        engine.measure            gains in this order, ideal gains, pseudo-positives -> metrics.values
           influence.measure       the same without one image, for intervals -> Out
     engine.from_lists(lists, ...)  the same from the order of retrieved lists
 
@@ -16,7 +16,7 @@ its gains, order and values from its own queries only, so block size and threads
 Gains are computed once a block and view: complete rows, or single pairs where few candidates are read.
 
 - ``rankings``: which rankings the metrics need
-- ``engine``: scores in blocks of queries, in threads or in parts for other processes, or retrieved lists
-- ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
+- ``engine``: scores in blocks of queries, in threads or in parts for other processes, or retrieved lists, to values
+- ``block``: the retrieved items, gains and ideal gains of a block
 - ``influence``: what every image adds, as a candidate, to the values of other queries
 """

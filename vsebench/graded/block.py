@@ -12,7 +12,7 @@ from ..metrics.gain_order import gain_order
 from ..metrics.graded_ranking import GradedRanking
 from ..rank.order import Items, largest
 from ..relevance.gains import Gains
-from ..types import Bool, Direction, Float, Int, Tops, Vectors
+from ..types import Bool, Float, Int, Tops, Vectors
 from .rankings import Group, Ranking
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
@@ -69,7 +69,8 @@ class Block:
         groups: list[Group],
         larger: Block | None = None,
     ):
-        self.ranking, self.gains, self.start, self.stop, self.larger = ranking, gains, start, stop, larger
+        self.ranking, self.start, self.stop, self.larger = ranking, start, stop, larger
+        self.gains = gains.T if ranking.side else gains
         self.queries = ranking.queries[start:stop]
         own = int(ranking.ground_truth.max(initial=0))
         deepest = max((g.ideal + ranking.spare + g.without_ground_truth * own for g in groups if g.ideal), default=0)
@@ -91,7 +92,7 @@ class Block:
                     rows = np.take(rows, np.searchsorted(larger.ranking.gallery, gallery), axis=1)
                 self._rows = rows
             else:
-                self._rows = gains_rows(self.gains, self.ranking.direction, self.queries, gallery)
+                self._rows = gains_rows(self.gains, self.queries, gallery)
         return self._rows
 
     def at(self, items: Items) -> Vectors:
@@ -101,7 +102,7 @@ class Block:
         gallery = len(self.ranking.gallery)
         few = gallery // SPARSE if self.gains.rows_affordable else gallery
         if self._rows is None and items.shape[1] < few:
-            return self.gains.at(self.ranking.direction, self.queries, self.ranking.gallery[items])
+            return self.gains.at(self.queries, self.ranking.gallery[items])
         out = np.empty(items.shape, np.float32)
         sort_kernels.gather(self.rows(), items, out)
         return out
@@ -135,8 +136,8 @@ class Block:
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(order, gains)
             candidates -= ranking.ground_truth[self.start : self.stop]
-        if ranking.direction in self.gains.no_query:
-            candidates[self.gains.no_query[ranking.direction][self.queries]] = 0
+        if (none := self.gains.no_query) is not None:
+            candidates[none[self.queries]] = 0
         count = np.minimum(candidates, items.shape[1])
         if best is None:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
@@ -194,7 +195,8 @@ class Block:
             captions = ranking.captions[np.isin(ranking.split.owners[ranking.captions], own)]
             total = np.zeros((len(own), len(ranking.images)))
             if len(captions):
-                rows = gains_rows(self.gains, "t2i", captions, ranking.images)
+                of_captions = self.gains if ranking.side == 1 else self.gains.T
+                rows = gains_rows(of_captions, captions, ranking.images)
                 np.add.at(total, np.searchsorted(own, ranking.split.owners[captions]), rows)
             if without_ground_truth:
                 total[np.arange(len(own)), np.searchsorted(ranking.images, own)] = -np.inf
@@ -213,13 +215,13 @@ class Block:
         return items, tied, left
 
 
-def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -> Vectors:
+def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
     """(query, gallery) float32 gains of some queries with some items, both ascending indices of the split."""
     first, last = int(queries[0]), int(queries[-1]) + 1
     if last - first > SCATTERED * len(queries):
-        rows = np.concatenate([gains.rows(direction, q, q + 1) for q in queries.tolist()])
+        rows = np.concatenate([gains.rows(q, q + 1) for q in queries.tolist()])
     else:
-        rows = gains.rows(direction, first, last)
+        rows = gains.rows(first, last)
         if last - first > len(queries):
             rows = rows[queries - first]
     if len(gallery) < rows.shape[1]:

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
 from ..metrics.declare import Metric
+from ..metrics.expected import expected_values
+from ..metrics.values import values
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
 from ..rank.order import REFERENCE, Order
-from ..rank.scorers import Scorer
+from ..rank.scorers import Scorer, System
 from ..rank.tops import order_of
 from ..relevance.gains import Gains
-from ..types import DIRECTIONS, Direction, Int, Split, Tops
+from ..types import BOTH, Both, Float, Int, Side, Split, Tops
+from . import influence
 from .block import Block
 from .influence import Arrays, Out
-from .measure import Found, collect, measure
-from .rankings import Ranking, Together, deepest_rank, plan, together
+from .rankings import Group, Ranking, Together, deepest_rank, plan, together
 
 MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
 ALL_SCORES = 8 << 20  # of the blocks of all threads together
@@ -38,11 +40,11 @@ Fill = Callable[[Sequence[Together], Outs], None]
 
 
 def run(
-    scorer: Scorer,
+    system: System,
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
-    directions: Sequence[Direction] = DIRECTIONS,
+    sides: Sequence[Side] = BOTH,
     *,
     expected: bool = False,
     threads: int | None = None,
@@ -51,16 +53,16 @@ def run(
     influence: bool = False,
     order: Order | None = None,
     fill: Fill | None = None,
-    new: Mapping[Direction, Tops] | None = None,
+    new: Both[Tops | None] = (None, None),
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
     Args:
-        scorer: scores of all images with all captions of the split.
+        system: scores of all images with all captions of the split, in both directions.
         split: the items, the image of every caption, the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
-        directions: sides of the queries.
+        sides: of the queries.
         expected: values are means over all orders of the items with equal scores, from complete rankings.
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
@@ -68,16 +70,16 @@ def run(
         influence: also compute the influence of the images as candidates, which intervals need.
         order: of another back-end, see ``rank.backends``.
         fill: writes the values, which other processes have measured (``part``), instead of measuring here.
-        new: by direction, the order of the first items of every query after re-ranking.
+        new: of every side, the order of the first items of every query after re-ranking.
 
     Raises:
         UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
             that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = checked(split, metrics, gains, directions, expected, influence)
-    if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
-        raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
+    rankings = checked(split, metrics, gains, sides, expected, influence)
+    if system.forward.shape != (len(split.image_ids), len(split.caption_ids)):
+        raise UsageError(f"scores of shape {system.forward.shape} for a split of {_shape(split)}")
     out, parts = {r: Out(r) for r in rankings}, together(rankings)
     if fill is not None:
         fill(parts, out)
@@ -86,9 +88,8 @@ def run(
     work = [
         each
         for own in parts
-        for each in blocks(
-            own, scorer, gains, out, threads, order or REFERENCE, (new or {}).get(own[0].direction), block
-        )
+        for side in (own[0].side,)
+        for each in blocks(own, system.both[side], gains, out, threads, order or REFERENCE, new[side], block)
     ]
     in_turn(work, lambda _: lambda each: each(), threads, progress)
     return collect(rankings, out)
@@ -107,7 +108,7 @@ def part(
 
     Args:
         rankings: of ``rankings.together``.
-        scorer: scores of all images with all captions of the split.
+        scorer: scores of all queries with the complete gallery.
         gains: by view.
         queries: the range.
         threads: number of threads.
@@ -151,7 +152,7 @@ def blocks(
         block: the number of queries of a block, None for a default.
         queries: a range of the queries of the first ranking, None for all of them.
     """
-    first, own = rankings[0], scorer.take(rankings[0].images, rankings[0].captions)
+    first, own = rankings[0], scorer.take(rankings[0].queries, rankings[0].gallery)
     piece = min(max(1, block_scores(threads) // len(first.gallery)), MOST_QUERIES)
     most = block or max(piece, order.together(len(first.gallery), first.depth))
     begin, end = queries or (0, len(first.queries))
@@ -176,7 +177,7 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
 
     Args:
         rankings, order, new: as for ``part``.
-        scorer: scores of the images and captions of the first ranking.
+        scorer: scores of the queries and the gallery of the first ranking.
         queries: the range.
     """
     first, found = rankings[0], dict[Ranking, Tops]()
@@ -191,7 +192,7 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
             found[ranking] = Tops.of(known.items[rows, :depth], known.tied[rows, :depth], known.gallery)
             continue
         columns = None if same else np.searchsorted(first.gallery, ranking.gallery)
-        own_tops = order.of(scorer, ranking.direction, places, depth, columns)
+        own_tops = order.of(scorer, places, depth, columns)
         found[ranking] = own_tops if new is None else order_of(own_tops, new, own, ranking.gallery)
     return found
 
@@ -216,7 +217,7 @@ def checked(
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
-    directions: Sequence[Direction],
+    sides: Sequence[Side] = BOTH,
     expected: bool = False,
     influence: bool = False,
 ) -> list[Ranking]:
@@ -225,7 +226,7 @@ def checked(
     Raises:
         UsageError: as ``plan``, and for a view without gains, or gains of another size.
     """
-    rankings = plan(metrics, split, directions, expected, influence)
+    rankings = plan(metrics, split, sides, expected, influence)
     for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
         if view not in gains:
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
@@ -235,7 +236,7 @@ def checked(
 
 
 def from_lists(
-    lists: Mapping[Direction, Tops],
+    lists: Mapping[Side, Tops],
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
@@ -244,7 +245,7 @@ def from_lists(
     """Measure graded metrics from retrieved lists.
 
     Args:
-        lists: by direction those of all queries, of distinct items.
+        lists: by side those of all queries, of distinct items.
         split: the items, the image of every caption, the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
@@ -257,14 +258,14 @@ def from_lists(
     """
     rankings = checked(split, metrics, gains, tuple(lists), influence=influence)
     if influence:  # the next candidates of every list are needed
-        each = [candidates_of(r, lists[r.direction]).depth[r.queries] for r in rankings]
+        each = [candidates_of(r, lists[r.side]).depth[r.queries] for r in rankings]
         rankings = [
             r if (known >= r.depth).all() else replace(r, influence=False)
             for r, known in zip(rankings, each, strict=True)
         ]
     out = {r: Out(r) for r in rankings}
     for ranking in rankings:
-        own = candidates_of(ranking, lists[ranking.direction])
+        own = candidates_of(ranking, lists[ranking.side])
         _refuse_short(ranking, own.depth[ranking.queries])
         step = max(1, block_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
         for start in range(0, len(ranking.queries), step):
@@ -296,7 +297,129 @@ def _refuse_short(ranking: Ranking, known: Int) -> None:
         if len(lacking):
             query, has = int(ranking.queries[lacking[0]]), int(known[lacking[0]])
             raise BadInput(
-                f"the lists are too short for {m} {ranking.direction}: query {query} has "
+                f"the lists are too short for {m}: query {query} has "
                 f"{count_of(has, 'usable item')} and {needed:,} are needed",
                 fix=f"store longer lists, or leave it out ({spell('short_lists', 'miss')} is for binary judgements)",
             )
+
+
+Blocks = dict[str, Block]
+Found = dict[tuple[Metric, Side], "GradedValues"]
+
+
+@dataclass(frozen=True, eq=False)
+class GradedValues:
+    """The values of one graded metric of the queries of one side, averaged per fold, then over folds.
+
+    Attributes:
+        values: (query,) float64, NaN where the metric is undefined.
+        rankings: whose queries they are, one after the other: one ranking, or one a fold.
+        influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
+    """
+
+    values: Float
+    rankings: tuple[Ranking, ...]
+    influence: Float | None = None
+
+    @property
+    def index(self) -> Int:
+        """(query,) int64 indices of the split's images or captions."""
+        return np.concatenate([r.queries for r in self.rankings])
+
+    @property
+    def gallery(self) -> int:
+        """Size of the smallest gallery; a k beyond it was cut there."""
+        return min(len(r.gallery) for r in self.rankings)
+
+    @property
+    def undefined(self) -> int:
+        """How many queries have no value."""
+        return int(np.isnan(self.values).sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean over the queries that have a value, or over folds (that have such queries) of that; else NaN."""
+        each = np.split(self.values, np.cumsum([len(r.queries) for r in self.rankings[:-1]]))
+        means = [known.mean() for values in each if len(known := values[~np.isnan(values)])]
+        return float(np.mean(means)) if means else float("nan")
+
+
+def measure(
+    ranking: Ranking,
+    gains: Mapping[str, Gains],
+    order: Tops,
+    start: int,
+    out: Out,
+    larger: Mapping[str, Block],
+) -> Blocks:
+    """Write the values of a ranking's metrics for the queries from ``start`` on.
+
+    Args:
+        ranking: queries, gallery and metrics.
+        gains: by view.
+        order: the top of every ranking, as deep as the ranking needs, in positions of its gallery.
+        start: position of the first query in the ranking.
+        out: of the ranking.
+        larger: blocks by view that contain these queries and their gallery, so that gains are made once.
+
+    Returns:
+        The blocks by view, for other rankings.
+
+    Raises:
+        BadInput: a gain is outside what a metric allows.
+    """
+    stop = start + len(order.items)
+    by_view: dict[str, list[Group]] = {}
+    for group in ranking.groups:
+        by_view.setdefault(group.view, []).append(group)
+    blocks: Blocks = {}
+    for view, groups in by_view.items():
+        block = blocks[view] = Block(ranking, gains[view], start, stop, groups, larger.get(view))
+        for without in (False, True):
+            chosen = [g for g in groups if g.without_ground_truth == without]
+            if chosen:
+                _write(block, chosen, order, out)
+    return blocks
+
+
+def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
+    """Values of groups that all leave the ground truth out, or all keep it."""
+    view, without = groups[0].view, groups[0].without_ground_truth
+    influenced = [g for g in block.ranking.influenced if (g.view, g.without_ground_truth) == (view, without)]
+    spare = block.ranking.spare * any(not g.of_tau for g in influenced)
+    found = block.retrieved(
+        order.cut(max(g.depth for g in groups) + spare),
+        max(g.ideal for g in groups) + spare * any(g.ideal for g in groups),
+        without,
+        any(g.reads_gains for g in groups),
+    )
+    for group in groups:
+        ranking = block.graded_ranking(found.cut(group.depth), group)
+        columns = (expected_values if block.ranking.expected else values)(group.metrics, ranking)
+        for i, m in enumerate(group.metrics):
+            out.values[m][block.start : block.stop] = columns[:, i]
+    if influenced:
+        influence.measure(block, found, influenced, out)
+
+
+def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
+    """The values of a metric of one side, those of several folds one after the other."""
+    parts: dict[tuple[Metric, Side], list[Ranking]] = {}
+    for ranking in rankings:
+        for m in ranking.metrics:
+            parts.setdefault((m, ranking.side), []).append(ranking)
+    found: Found = {}
+    for (m, side), own in parts.items():
+        each = [out[r].values[m] for r in own]
+        joined = each[0] if len(each) == 1 else np.concatenate(each)
+        found[m, side] = GradedValues(joined, tuple(own), _influence(m, [out[r] for r in own]))
+    return found
+
+
+def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
+    """(2, image) float64 influence on the mean over folds, whose images are different ones."""
+    known = [found for out in each if (found := out.influence(m)) is not None]
+    if not known:
+        return None
+    # seven digits are more than enough, and take half the room in a report
+    return np.asarray((np.sum(known, axis=0) / len(each)).astype(np.float32), np.float64)

@@ -74,7 +74,7 @@ class Out:
         if not self._sums:
             return
         split, (image, _) = ranking.split, ranking.image_of
-        ids = split.image_ids if ranking.direction == "i2t" else split.caption_ids
+        ids = split.caption_ids if ranking.side else split.image_ids
         place = random_order(split.image_ids)
         self.half = place[image] % 2  # (query,)
         self.place = random_order(ids[ranking.queries])  # (query,) in the order of the sample

@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..metrics.declare import Metric, without_mean
 from ..metrics.values import differ_in_k
 from ..options import spell
-from ..types import Direction, Int, Split
+from ..types import BOTH, Int, Side, Split
 
 DEEPEST = 100  # of metrics for which every image of the top k is left out once
 
@@ -27,7 +27,7 @@ class Ranking:
 
     Attributes:
         split: the items.
-        direction: side of the queries, ``i2t`` or ``t2i``.
+        side: 0 where the queries are the rows (images), 1 where they are the columns (captions).
         images, captions: (image,) and (caption,) int64 indices of the split that take part, ascending.
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
@@ -36,7 +36,7 @@ class Ranking:
     """
 
     split: Split
-    direction: Direction
+    side: Side
     images: Int
     captions: Int
     fold: int | None
@@ -47,15 +47,15 @@ class Ranking:
     @property
     def queries(self) -> Int:
         """(query,) int64 indices of the split."""
-        return self.images if self.direction == "i2t" else self.captions
+        return self.captions if self.side else self.images
 
     @property
     def gallery(self) -> Int:
         """(gallery,) int64 indices of the split."""
-        return self.captions if self.direction == "i2t" else self.images
+        return self.images if self.side else self.captions
 
     def within(self, first: Ranking, start: int, stop: int) -> slice:
-        """The queries that are among the queries ``start:stop`` of another ranking of the same direction."""
+        """The queries that are among the queries ``start:stop`` of another ranking of the same side."""
         ends = first.queries[start], first.queries[stop - 1] + 1
         return slice(*map(int, np.searchsorted(self.queries, ends)))
 
@@ -64,7 +64,7 @@ class Ranking:
         """(query,) and (gallery,) int64: the image that an item is or was written for; a number for others."""
         own = self.split.image_of
         written = len(self.split.image_ids) + self.captions if own is None else own[self.captions]
-        return (self.images, written) if self.direction == "i2t" else (written, self.images)
+        return (written, self.images) if self.side else (self.images, written)
 
     @cached_property
     def ground_truth(self) -> Int:
@@ -145,7 +145,7 @@ Together = tuple[Ranking, ...]
 def plan(
     metrics: Sequence[Metric],
     split: Split,
-    directions: Sequence[Direction],
+    sides: Sequence[Side] = BOTH,
     expected: bool = False,
     influence: bool = False,
 ) -> list[Ranking]:
@@ -154,7 +154,7 @@ def plan(
     Args:
         metrics: what is measured.
         split: the items.
-        directions: sides of the queries.
+        sides: of the queries.
         expected: values are means over the orders of tied items.
         influence: make lists deep enough to leave an image out of them; not of means over orders.
 
@@ -174,7 +174,7 @@ def plan(
     return [
         Ranking(
             split,
-            direction,
+            side,
             images,
             captions,
             fold,
@@ -182,20 +182,20 @@ def plan(
             expected,
             influence and not expected and split.image_of is not None,
         )
-        for direction in directions
+        for side in sides
         for (which, on), own in by_items.items()
         for images, captions, fold in _items(split, which, on, str(own[0]))
     ]
 
 
 def together(rankings: Sequence[Ranking]) -> list[Together]:
-    """Rankings of the same direction and fold, those with the most captions first: they share the gains of a block.
+    """Rankings of the same side and fold, those with the most captions first: they share the gains of a block.
 
     First captions are some of all captions, so the others have some of the queries and of the gallery of the first.
     """
-    found: dict[tuple[Direction, int | None], list[Ranking]] = {}
+    found: dict[tuple[Side, int | None], list[Ranking]] = {}
     for ranking in rankings:
-        found.setdefault((ranking.direction, ranking.fold), []).append(ranking)
+        found.setdefault((ranking.side, ranking.fold), []).append(ranking)
     return [tuple(sorted(own, key=lambda r: -len(r.captions))) for own in found.values()]
 
 

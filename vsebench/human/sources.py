@@ -97,7 +97,7 @@ def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = Non
     def gain(images: Int, captions: Int) -> Float:
         with one_blas_thread():
             starts = range(0, len(images), BLOCK)
-            parts = [gains.at("t2i", captions[s : s + BLOCK], images[s : s + BLOCK, None])[:, 0] for s in starts]
+            parts = [gains.at(images[s : s + BLOCK], captions[s : s + BLOCK, None])[:, 0] for s in starts]
         return np.concatenate(parts).astype(np.float64)
 
     return OfPairs(name, gain, tuple(gains.settings.items()))

@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arguments import shown
-from ..errors import UsageError
+from ..errors import UsageError, shown
 from ..options import spell
 from ..registry import closest, unknown
 from ..relevance.sources import is_gains
@@ -46,9 +45,17 @@ HUBNESS = "hubness"  # the view of metrics that read no relevance
 OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
+class UnknownMetric(UsageError):
+    """A name that is no metric's; ``near``: the fix has those that resemble it."""
+
+    def __init__(self, what: str, *, fix: str, near: bool = False):
+        super().__init__(what, fix=fix)
+        self.near = near
+
+
 def without_mean() -> str:
     """What to do about a metric whose mean over the orders of tied items is not known."""
-    return f"leave it out, or use {spell('ties', 'mean-rank')} (of binary judgements) or index"
+    return f"leave it out, or use {spell('ties', 'index')}"
 
 
 @dataclass(frozen=True)
@@ -453,7 +460,7 @@ def parse(text: str) -> Metric:
         parts = re.split(r"[\s;]+", text.strip(" ;"))
         if len(parts) > 1 and all(map(_NAME.match, parts)):
             fix = f"separate names by commas: {','.join(parts)}"
-        raise UsageError(f"'{text}' is not a metric name", fix=fix)
+        raise UnknownMetric(f"'{text}' is not a metric name", fix=fix)
     stem, tail, given = match["stem"], match["tail"], match["view"]
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
@@ -491,17 +498,15 @@ def known_names(graded: bool | None = None) -> list[str]:
     return [f.template.format(k=k) for f in families(graded) for k in (f.ks or (None,))]
 
 
-def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UsageError:
+def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UnknownMetric:
     prefix = f"{view}:" if view else ""
-    meant = [f for f in families() if f.stem.lower() == stem.lower()]
-    if meant:
-        right = {prefix + f.template.format(k=tail if tail and _is_count(tail) else (f.ks or (10,))[-1]) for f in meant}
-        return UsageError(f"unknown metric '{text}'", fix=f"did you mean {' or '.join(map(repr, sorted(right)))}?")
     known = [prefix + name for name in known_names()]
-    near = closest(text, known)
-    if near:
-        return unknown("metric", text, near)
-    return UsageError(f"unknown metric '{text}'", fix=f"'vsebench metrics' lists them, from {known[0]} to {known[-1]}")
+    number = tail if tail and _is_count(tail) else None
+    meant = {f.template.format(k=number or (f.ks or (10,))[-1]) for f in families() if f.stem.lower() == stem.lower()}
+    near = sorted(prefix + name for name in meant) or closest(text, known)
+    fix = f"did you mean {' or '.join(map(repr, near))}?"
+    listed = f"'vsebench metrics' lists them, from {known[0]} to {known[-1]}"
+    return UnknownMetric(f"unknown metric '{text}'", fix=fix if near else listed, near=bool(near))
 
 
 def _options(text: str, inside: str | None) -> tuple[tuple[str, str], ...]:

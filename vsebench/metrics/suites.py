@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..errors import UsageError
 from ..options import spell
 from ..registry import closest
-from .declare import DEFAULT_GAINS, HUBNESS, Metric, known_names, parse, separate
+from .declare import DEFAULT_GAINS, HUBNESS, Metric, UnknownMetric, known_names, parse, separate
 
 Names = str | Metric | Sequence[str | Metric]  # of metrics and suites; a string holds several, separated by commas
 
@@ -181,11 +181,9 @@ def headlines(metrics: Iterable[Metric]) -> list[Metric]:
 def _one(word: str, default: str) -> Metric:
     try:
         found = parse(word)
-    except UsageError as error:
-        near = closest(word, [*ALL, *SUITES])
-        unread = error.what.startswith(("unknown", f"'{word}' is not a metric name"))
-        if near and ":" not in word and unread and "did you mean" not in (error.fix or ""):
-            raise UsageError(error.what, fix=f"did you mean '{near[0]}'?") from None
+    except UnknownMetric as error:
+        if ":" not in word and not error.near and (near := closest(word, [*ALL, *SUITES])):
+            error.fix = f"did you mean '{near[0]}'?"
         raise
     return replace(found, view=default) if found.graded and ":" not in word else found
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from ..options import Fields, option, spell
+from ..options import check, option, spell
 
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 SHORTEST = 3  # tokens: the marks of start and end, and one between them
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choices(Fields):
+class Choices:
     """What moves the vectors of a model; those that are not the default are in the file and in the signature.
 
     Raises:
@@ -20,15 +20,14 @@ class Choices(Fields):
     """
 
     lower: bool = option(False, "Captions in lower case.")
-    template: str | None = option(None, "A prompt with {} in the place of the caption.", reads=str, value="TEXT")
-    precision: str = option("fp32", "Of weights and computation", value="WORD", allowed=tuple(PRECISIONS))
+    template: str | None = option(None, "A prompt with {} in the place of the caption.", value="TEXT")
+    precision: str = option("fp32", "Of weights and computation", allowed=tuple(PRECISIONS))
     context_length: int | None = option(
-        None, "Captions are cut to so many tokens; else to those of the model.", reads=int, least=SHORTEST,
-        value="N",
+        None, "Captions are cut to so many tokens; else to those of the model.", least=SHORTEST,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check(self)
         if self.template is not None and self.template.count("{}") != 1:
             what = f"{spell('template')} is '{self.template}', with {self.template.count('{}')} places for a caption"
             raise UsageError(what, fix="write {} once, as in 'a photo of {}'")

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..arguments import public
 from ..errors import BadInput, UsageError, count_of, first_line
 from ..files.atomic import check_writable, write_atomically
 from ..files.image_files import Packed, read_image
 from ..files.weights import check_vectors, of_each_length
 from ..log import logged
 from ..numeric.parallel import submit
-from ..options import settings, spell
+from ..options import public, settings, spell
 from ..types import Embeddings, PathLike, Split, Vectors
 from . import names
 from .choices import PRECISIONS, Choices

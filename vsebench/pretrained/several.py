@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import UsageError
 from ..files.atomic import check_writable, make_folder, refuse_overwriting
 from ..files.regular import expanded
-from ..options import spell
+from ..options import public, spell
 from ..types import PathLike
 from .choices import Choices
 from .device import float32

@@ -28,7 +28,7 @@ from ..files.regular import expanded
 from ..memory import require
 from ..numeric.parallel import default_threads
 from ..options import spell
-from ..types import QUERIES_OF, Direction, Float, Tops
+from ..types import Float, Tops
 from .order import top_lists
 from .scorers import Matrix, Scorer
 from .sums import blocks, refuse_overflow, weighted_sum
@@ -38,44 +38,37 @@ DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: further
 SAME = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
 
 
-def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
+def csls(scorer: Scorer, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
     """Scores ``s(q, g) - r(g) / 2``, where ``r`` is the mean of the k largest scores of an item with the bank.
 
     Args:
-        scorer: scores of all images with all captions.
-        direction: of the queries.
-        bank: scores of the bank's queries with the gallery of this direction, images as rows; ``scorer`` for the test
-            queries.
+        scorer: scores of the queries (rows) with the gallery (columns).
+        bank: scores of the bank's queries with the same gallery; ``scorer`` for the test queries.
         k: neighbours; all of a smaller bank.
         threads: never changes a result.
     """
-    items = QUERIES_OF[direction]
-    top = top_lists(bank, items, k, threads=threads or default_threads())
-    return _lowered(scorer, direction, np.ones(scorer.shape[direction == "t2i"]), top.scores.mean(axis=1) / 2)
+    top = top_lists(bank.T, k, threads=threads or default_threads())
+    return _lowered(scorer, np.ones(scorer.shape[0]), top.scores.mean(axis=1) / 2)
 
 
-def qb(
-    scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, k: int, threads: int | None = None
-) -> Scorer:
+def qb(scorer: Scorer, bank: Scorer, *, beta: float, k: int, threads: int | None = None) -> Scorer:
     """Scores ``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
 
     Args:
-        scorer, direction, bank: as for ``csls``.
+        scorer, bank: as for ``csls``.
         beta: inverse temperature.
         k: a(q) is 1 for queries whose first item is among the first k of a query of the bank, else 0.
         threads: never changes a result.
     """
     threads = threads or default_threads()
-    found, first = top_lists(bank, direction, k, threads=threads), top_lists(scorer, direction, 1, threads=threads)
+    found, first = top_lists(bank, k, threads=threads), top_lists(scorer, 1, threads=threads)
     active = np.isin(first.entries, found.entries)
-    return _lowered(scorer, direction, active, log_sums(bank, direction, beta) / beta)
+    return _lowered(scorer, active, log_sums(bank, beta) / beta)
 
 
-def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, gallery: Float) -> Scorer:
+def _lowered(scorer: Scorer, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    offset = -settled(gallery, scorer.magnitude)
-    images, captions = (queries, offset) if direction == "i2t" else (offset, queries)
-    return weighted_sum([scorer], [1.0], [(images, captions)])
+    return weighted_sum([scorer], [1.0], [(queries, -settled(gallery, scorer.magnitude))])
 
 
 def settled(values: Float, size: float) -> Float:
@@ -99,14 +92,14 @@ def settled(values: Float, size: float) -> Float:
     return out * scale
 
 
-def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
+def dsl(scorer: Scorer, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
     """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, as an order; ``shown`` gives the scores themselves.
 
     Its logarithm is mapped to numbers in the same order, as the numbers themselves are below or above all floats where
     beta times a score is in the hundreds. Logarithms have ``DIGITS`` decimals, which all processors agree on.
 
     Args:
-        scorer, direction, bank: as for ``csls``.
+        scorer, bank: as for ``csls``.
         beta: inverse temperature.
         threads: not used.
 
@@ -114,17 +107,13 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
-    out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta, scorer.magnitude) * beta
+    out, prior = np.empty(scorer.shape), settled(log_sums(bank, beta) / beta, scorer.magnitude) * beta
     refuse_overflow(beta * scorer.magnitude)
-    for start, block in blocks(scorer, direction):
+    for start, block in blocks(scorer):
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)
         size = np.where(log < 0, 1 / (1 - np.minimum(log, 0)), 1 + log)
-        rows = np.sign(block) * size
-        if direction == "i2t":
-            out[start : start + len(block)] = rows
-        else:
-            out[:, start : start + len(block)] = rows.T
+        out[start : start + len(block)] = np.sign(block) * size
     return Matrix(out, mapped_logarithms=True)
 
 
@@ -140,11 +129,10 @@ def shown(scorer: Scorer, found: Tops) -> Tops:
     return replace(found, scored=(np.sign(found.scores) * value).ravel())
 
 
-def log_sums(bank: Scorer, direction: Direction, beta: float) -> Float:
+def log_sums(bank: Scorer, beta: float) -> Float:
     """(gallery,) float64 ``log sum_b exp(beta s(b, g))`` over the queries of a bank."""
-    gallery = bank.shape[1 if direction == "i2t" else 0]
-    largest, total = np.full(gallery, -np.inf), np.zeros(gallery)
-    for _, block in blocks(bank, direction):
+    largest, total = np.full(bank.shape[1], -np.inf), np.zeros(bank.shape[1])
+    for _, block in blocks(bank):
         block *= beta
         above = np.maximum(largest, block.max(axis=0))
         total = total * np.exp(largest - above) + np.exp(block - above).sum(axis=0)

@@ -1,8 +1,8 @@
 """Ranks of relevant items, by counting the candidates that score higher, in one pass over tiles of scores.
 
-Images are rows and captions are columns, whatever the direction. The scores are made in tiles; in every tile the
-relevant pairs of image queries are counted along its rows, those of caption queries along its columns. A relevant pair
-has a canonical score and two thresholds around it; a score between these is compared in float64 (``kernels``).
+Queries are rows of a tile; where the columns are queries too, strips of the transposed tile are counted in the same
+way. A relevant pair has a canonical score and two thresholds around it; a score between these is compared in float64
+(``kernels.count`` lists them, ``Counter.settle`` compares).
 
 Counting compares every relevant item with every candidate of its query. Queries with many relevant items are ordered
 instead (``order``), and the places of the relevant ones are read.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +24,20 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
-from ..types import DIRECTIONS, EVERYTHING, Bool, Candidates, Direction, Float, Int, Ranks, Relevance
+from ..types import EVERYTHING, NONE, Bool, Both, Candidates, Float, Int, Ranks, Relevance
 from . import kernels
-from .order import PART, REFERENCE, Lists, Order, size_of
+from .order import PART, REFERENCE, TOGETHER, Order, exact_scores
 from .ranks import ranks_from_counts
-from .scorers import Range, Scorer
+from .scorers import Range, Scorer, System
 from .ties import check_ties
 from .tops import place
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
-Key = tuple[str, Direction]  # of a view in a direction
 TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
+STRIP, STRIP_BYTES = TOGETHER, 4 << 20  # columns of a tile that are transposed together, and their size
+OPEN = 1 << 16  # pairs that a thread compares by canonical score together
 MANY_PAIRS = 64  # of a query, relevant or excluded; queries with more are ordered
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
 ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
@@ -49,11 +50,6 @@ class Targets:
     view: str
     relevance: Relevance
     candidates: Candidates = EVERYTHING
-
-    @property
-    def key(self) -> Key:
-        """The view and the direction."""
-        return self.view, self.relevance.direction
 
     @property
     def excluded(self) -> Relevance | None:
@@ -79,12 +75,25 @@ class Targets:
         return Targets(self.view, relevance, own)
 
 
-Scan = Callable[[Scorer, Sequence["Counter"], int, "tuple[int, int] | None", "Progress | None"], None]
+class Consumer(Protocol):
+    """What reads the tiles of a pass."""
+
+    def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
+        """Read (query, item) scores, of which the first query and item are given, in the thread of this number."""
+
+
+class Scan(Protocol):
+    """One pass over the scores, of a back-end; see ``scan_tiles``."""
+
+    def __call__(
+        self, scorer: Scorer, rows: Sequence[Any], columns: Sequence[Any], threads: int,
+        tile_shape: tuple[int, int] | None, progress: Progress | None,
+    ) -> None: ...  # fmt: skip
 
 
 def count(
-    scorer: Scorer,
-    targets: Sequence[Targets],
+    system: System,
+    targets: Both[Sequence[Targets]],
     *,
     ties: str = "index",
     threads: int | None = None,
@@ -92,18 +101,23 @@ def count(
     progress: Progress | None = None,
     scan: Scan | None = None,
     dense: Order | None = REFERENCE,
-) -> dict[Key, Ranks]:
-    """Rank every relevant pair in one pass over the scores.
+    beside: Both[Sequence[Consumer]] = ((), ()),
+) -> Both[dict[str, Ranks]]:
+    """Rank every relevant pair, in one pass over the scores where both directions have the same.
 
     Args:
-        scorer: scores of all images with all captions.
-        targets: which pairs, among which candidates.
+        system: scores of all rows with all columns.
+        targets: which pairs of the rows, and of the columns, as queries, among which candidates.
         ties: tie rule of the ranks, see ``ties.TIES``.
         threads: number of threads of the counting kernels; never changes a result.
-        tile_shape: (image, caption) size of a tile; never changes a result.
+        tile_shape: (row, column) size of a tile; never changes a result.
         progress: called with (tiles done, tiles in all).
         scan: of another back-end, see ``backends``.
         dense: what orders queries with many relevant items; None counts their pairs too.
+        beside: what else reads the tiles of the rows, and of the columns, if ``scan`` is that of numpy.
+
+    Returns:
+        The ranks by view.
 
     Raises:
         UsageError: unknown tie rule, two targets of one name, or a relevant item that is no candidate (it is
@@ -111,29 +125,58 @@ def count(
         BadInput: the tiles and the counts need more memory than is free.
     """
     check_ties(ties)
-    check_targets(targets, scorer.shape)
+    check_targets(system, targets)
     threads = threads or default_threads()
-    many = {t.key: _many(t) & (dense is not None) for t in targets}
-    crowded = [t.of(many[t.key]) for t in targets if many[t.key].any()]
-    few = [
-        t.of(~many[t.key]) if many[t.key].any() else t for t in targets if not (len(many[t.key]) and many[t.key].all())
-    ]
-    pairs, ordered = (sum(len(r.items) for t in some for r in t.pairs) for some in (few, crowded))
+    sides = [_Side(scorer, own, threads, dense) for scorer, own in zip(system.both, targets, strict=True)]
+    pairs, ordered = (sum(size) for size in zip(*(one.sizes for one in sides), strict=True))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
-    require((ordered + bool(crowded) * threads * PART) * ORDERED_BYTES)
-    of_many = {t.key: np.repeat(many[t.key], t.relevance.found) for t in targets}
-    counts = {key: np.zeros((3, len(pairs)), np.int64) for key, pairs in of_many.items()}
-    counters = make_counters(scorer, few, threads)
-    for direction in DIRECTIONS:
-        for key, found in _by_order(scorer, direction, crowded, dense or REFERENCE, threads).items():
-            counts[key][:, of_many[key]] = found
-    if counters:
-        (scan or scan_tiles)(scorer, counters, threads, tile_shape, progress)
-    for one in counters:
-        for t in one.targets:
-            counts[t.key][:, ~of_many[t.key]] = one.placed(t, size_of(scorer, one.direction))
-    in_order = sorted(targets, key=lambda t: t.query_fold is not None)  # those of complete galleries first
-    return {t.key: ranks_from_counts(t.relevance, counts[t.key], ties, t.query_fold) for t in in_order}
+    require((ordered + bool(ordered) * threads * PART) * ORDERED_BYTES)
+    rows, columns = (one.counters() for one in sides)
+    scan = scan or scan_tiles
+    of_rows, of_columns = [*rows, *beside[0]], [*columns, *beside[1]]
+    if system.own is None and (rows or columns):
+        scan(system.forward, of_rows, of_columns, threads, tile_shape, progress)
+    if system.own is not None and rows:
+        scan(system.forward, of_rows, [], threads, tile_shape, progress)
+    if system.own is not None and columns:
+        scan(system.own, of_columns, [], threads, tile_shape, progress)
+    return sides[0].ranks(rows, ties), sides[1].ranks(columns, ties)
+
+
+class _Side:
+    """The targets of one direction: those that are counted, and those that are ordered."""
+
+    def __init__(self, scorer: Scorer, targets: Sequence[Targets], threads: int, dense: Order | None):
+        self.scorer, self.targets, self.threads, self.dense = scorer, targets, threads, dense or REFERENCE
+        many = [_many(t) & (dense is not None) for t in targets]
+        self.crowded = [t.of(rows) for t, rows in zip(targets, many, strict=True) if rows.any()]
+        self.few = [
+            t.of(~rows) if rows.any() else t
+            for t, rows in zip(targets, many, strict=True)
+            if not (len(rows) and rows.all())
+        ]
+        self.of_many = {t.view: np.repeat(rows, t.relevance.found) for t, rows in zip(targets, many, strict=True)}
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many pairs are counted, and how many are ordered."""
+        counted, ordered = (sum(len(r.items) for t in some for r in t.pairs) for some in (self.few, self.crowded))
+        return counted, ordered
+
+    def counters(self) -> list[Counter]:
+        """Those of the pairs that are counted."""
+        return make_counters(self.scorer, self.few, self.threads)
+
+    def ranks(self, counters: Sequence[Counter], ties: str) -> dict[str, Ranks]:
+        """By view, from the counts of a pass and from orders."""
+        counts = {view: np.zeros((3, len(of)), np.int64) for view, of in self.of_many.items()}
+        for view, found in _by_order(self.scorer, self.crowded, self.dense, self.threads).items():
+            counts[view][:, self.of_many[view]] = found
+        for one in counters:
+            for t in one.targets:
+                counts[t.view][:, ~self.of_many[t.view]] = one.placed(t)
+        in_order = sorted(self.targets, key=lambda t: t.query_fold is not None)  # those of complete galleries first
+        return {t.view: ranks_from_counts(t.relevance, counts[t.view], ties, t.query_fold) for t in in_order}
 
 
 def _many(targets: Targets) -> Bool:
@@ -160,83 +203,82 @@ def taken(relevance: Relevance, rows: Bool) -> Relevance:
         return relevance
     indptr = np.concatenate([[0], np.cumsum(relevance.found[rows])])
     items = relevance.items[rows[relevance.query_of]]
-    return Relevance(
-        relevance.name, relevance.direction, relevance.queries[rows], indptr, items, relevance.missing[rows]
-    )
+    return replace(
+        relevance, queries=relevance.queries[rows], indptr=indptr, items=items, missing=relevance.missing[rows],
+        without=NONE,
+    )  # fmt: skip
 
 
-def _by_order(
-    scorer: Scorer, direction: Direction, dense: Sequence[Targets], order: Order, threads: int
-) -> dict[Key, Int]:
-    """(3, pair) counts of the targets of a direction, whose queries are ordered once for all of them."""
-    own = [t for t in dense if t.relevance.direction == direction]
-    found = {t.key: np.zeros((3, len(t.relevance.items)), np.int64) for t in own}
-    if not own:
+def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: int) -> dict[str, Int]:
+    """(3, pair) counts of some targets, whose queries are ordered once for all of them."""
+    found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
+    if not dense:
         return found
-    gallery, queries = size_of(scorer, direction), np.unique(np.concatenate([t.relevance.queries for t in own]))
+    gallery, queries = scorer.shape[1], np.unique(np.concatenate([t.relevance.queries for t in dense]))
     step = min(order.together(gallery, gallery), max(1, PART // gallery))
 
     def work(start: int) -> None:
         some = queries[start : start + step]
-        lists = order.of(scorer, direction, some, gallery, None)
-        for t in own:
+        lists = order.of(scorer, some, gallery, None)
+        for t in dense:
             placed = place(lists, t.relevance, t.candidates, some)
-            found[t.key][:, placed.pairs] = placed.counts
+            found[t.view][:, placed.pairs] = placed.counts
 
     in_turn(range(0, len(queries), step), lambda _: work, threads, None)
     return found
 
 
 def make_counters(scorer: Scorer, targets: Sequence[Targets], threads: int) -> list[Counter]:
-    """One counter for targets that share a direction and folds, always in the same order."""
-    scored = score(scorer, [r for t in targets for r in t.pairs], threads)
-    groups: list[tuple[Direction, list[Targets]]] = []
-    for direction in DIRECTIONS:
-        own = [t for t in targets if t.relevance.direction == direction]
-        if plain := [t for t in own if t.candidates.fold is None]:
-            groups.append((direction, plain))
-        groups += [(direction, [t]) for t in own if t.candidates.fold is not None]
-    return [Counter(scorer, direction, group, threads, scored) for direction, group in groups]
+    """One counter for targets whose candidates are all items, and one for each of the others, always in this order."""
+    plain = [t for t in targets if t.candidates.fold is None]
+    groups = [plain] * bool(plain) + [[t] for t in targets if t.candidates.fold is not None]
+    return [Counter(scorer, group, threads) for group in groups]
 
 
 def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int]:
-    """(image, caption) size of a tile, such that the tiles of all threads fit a fixed memory."""
+    """(row, column) size of a tile, such that the tiles of all threads, and a strip of each, fit a fixed memory."""
     width = min(TILE_COLUMNS, shape[1])
-    return max(1, min(shape[0], TILE_BYTES // threads // (itemsize * width))), width
+    most = min(TILE_BYTES // threads // (itemsize * width), STRIP_BYTES // (itemsize * STRIP))
+    return max(1, min(shape[0], most)), width
 
 
 def corners(shape: tuple[int, int], height: int, width: int) -> list[tuple[int, int]]:
-    """The first image and caption of every tile."""
+    """The first row and column of every tile."""
     return [(r, c) for c in range(0, shape[1], width) for r in range(0, shape[0], height)]
 
 
 def scan_tiles(
-    scorer: Scorer, counters: Sequence[Counter], threads: int, tile_shape: tuple[int, int] | None,
-    progress: Progress | None, lists: Iterable[Lists] = (),
+    scorer: Scorer, rows: Sequence[Consumer], columns: Sequence[Consumer], threads: int,
+    tile_shape: tuple[int, int] | None, progress: Progress | None,
 ) -> None:  # fmt: skip
-    """Add to the counts of ``counters``, and to lists, from tiles of numpy and kernels of numba.
+    """Give tiles of scores to what reads them: rows as queries, and in transposed strips columns as queries.
 
     Args:
-        scorer: scores of all images with all captions.
-        counters: the relevant pairs; their ``counts`` are increased.
+        scorer: scores of all rows with all columns.
+        rows, columns: of the queries that are rows, and of those that are columns.
         threads, tile_shape, progress: as for ``count``.
-        lists: of float32 scores.
     """
-    n_image, n_caption = scorer.shape
+    n, m = scorer.shape
     height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
+    height, width = min(height, n), min(width, m)
 
     def worker(part: int) -> Callable[[tuple[int, int]], None]:
-        buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
+        buffer = np.empty(height * width, scorer.dtype)
+        turned = np.empty(height * min(width, STRIP) * bool(columns), scorer.dtype)
 
         def work(corner: tuple[int, int]) -> None:
             r0, c0 = corner
-            r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
-            out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
-            scorer.block(slice(r0, r1), slice(c0, c1), out)
-            for counter in counters:
-                counter.count(out, r0, c0, part)
-            for one in lists:
-                one.add(out, r0, c0)
+            r1, c1 = min(r0 + height, n), min(c0 + width, m)
+            tile = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
+            scorer.tile(slice(r0, r1), slice(c0, c1), tile)
+            for one in rows:
+                one.add(tile, r0, c0, part)
+            for a in range(0, c1 - c0, STRIP) if columns else ():
+                b = min(a + STRIP, c1 - c0)
+                strip = turned[: (b - a) * (r1 - r0)].reshape(b - a, r1 - r0)
+                kernels.transpose(tile, a, b, strip)
+                for one in columns:
+                    one.add(strip, c0 + a, r0, part)
 
         return work
 
@@ -244,141 +286,143 @@ def scan_tiles(
 
 
 class Block(NamedTuple):
-    """Some images and some captions, each as (first, last + 1): a part of a scan, which other processes share.
+    """Some rows and some columns, each as (first, last + 1): a part of a scan, which other processes share.
 
     Counts of the pairs of a query are added over the blocks that have candidates of it, in any order.
     """
 
-    images: Range
-    captions: Range
-
-    def sides(self, direction: Direction) -> tuple[Range, Range]:
-        """Queries and candidates."""
-        return (self.images, self.captions) if direction == "i2t" else (self.captions, self.images)
+    rows: Range
+    columns: Range
 
 
-def count_block(scan: Scan, scorer: Scorer, counters: Sequence[Counter], threads: int, block: Block) -> Arrays:
+def count_block(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threads: int, block: Block) -> Arrays:
     """The counts of a block.
 
     Args:
         scan: of a back-end.
-        scorer: scores of all images with all captions.
-        counters: from ``make_counters``; not changed.
+        scorer: scores of all rows with all columns.
+        counters: from ``make_counters``, of the rows and of the columns as queries; not changed.
         threads: number of threads.
-        block: the images and captions.
+        block: the rows and columns.
 
     Returns:
-        ``counts0``, ``counts1``, ... one a counter: (3, pair) int32 of the pairs whose queries are in the block.
+        ``0.0``, ``0.1``, ..., ``1.0``, ... one a counter: (3, pair) int32 of the pairs whose queries are in the block.
     """
-    own = scorer.take(slice(*block.images), slice(*block.captions))
-    parts = [counter.part(own, *block, threads) for counter in counters]
-    scan(own, parts, threads, None, None)
-    return {f"counts{i}": part.counts.sum(1).astype(np.int32) for i, part in enumerate(parts)}
+    own = scorer.take(slice(*block.rows), slice(*block.columns))
+    rows = [one.part(own, block, threads) for one in counters[0]]
+    columns = [one.part(own.T, Block(*block[::-1]), threads) for one in counters[1]]
+    scan(own, rows, columns, threads, None, None)
+    return {
+        f"{side}.{i}": part.counts.sum(1).astype(np.int32)
+        for side, parts in enumerate((rows, columns))
+        for i, part in enumerate(parts)
+    }
 
 
-def joined(parts: Iterable[tuple[Block, Arrays]]) -> Scan:
-    """A scan that takes the counts of all blocks, in any order, instead of computing scores."""
+def joined(parts: Callable[[Scorer], Iterable[tuple[Block, Arrays]]]) -> Scan:
+    """A scan that takes the counts of all blocks of a scorer, in any order, instead of computing scores."""
 
     def scan(
-        scorer: Scorer, counters: Sequence[Counter], threads: int, tile_shape: tuple[int, int] | None,
-        progress: Progress | None,
+        scorer: Scorer, rows: Sequence[Counter], columns: Sequence[Counter], threads: int,
+        tile_shape: tuple[int, int] | None, progress: Progress | None,
     ) -> None:  # fmt: skip
-        for block, arrays in parts:
-            for i, counter in enumerate(counters):
-                first, end = counter.pairs.indptr[list(block.sides(counter.direction)[0])]
-                counter.counts[:, 0, first:end] += arrays[f"counts{i}"]
+        for block, arrays in parts(scorer):
+            for side, counters in enumerate((rows, columns)):
+                for i, counter in enumerate(counters):
+                    first, end = counter.pairs.indptr[list(block[side])]
+                    counter.counts[:, 0, first:end] += arrays[f"{side}.{i}"]
 
     return scan
 
 
-def check_targets(targets: Sequence[Targets], shape: tuple[int, int]) -> None:
-    """Refuse targets that do not fit scores of a shape, as ``count`` documents."""
-    names = [(r.view, r.relevance.direction) for r in targets]
-    for view, direction in names:
-        if names.count((view, direction)) > 1:
-            raise UsageError(f"two targets are called '{view}' ({direction})", fix="give each its own view")
-    for r in targets:
-        n_query, n_gallery = shape if r.relevance.direction == "i2t" else shape[::-1]
-        if len(r.relevance.queries) and not (r.relevance.queries[0] >= 0 and r.relevance.queries[-1] < n_query):
-            raise UsageError(f"relevance '{r.relevance.name}' names queries outside 0 to {n_query - 1}")
-        if len(r.relevance.items) and not (r.relevance.items.min() >= 0 and r.relevance.items.max() < n_gallery):
-            raise UsageError(f"relevance '{r.relevance.name}' names items outside 0 to {n_gallery - 1}")
-        if (fold := r.candidates.fold) is not None:
-            if tuple(map(len, fold)) != (n_query, n_gallery):
-                raise UsageError(f"the folds of '{r.view}' are not those of {n_query} queries and {n_gallery} items")
-            if (fold[0][r.relevance.queries[r.relevance.query_of]] != fold[1][r.relevance.items]).any():
-                raise UsageError(f"relevance '{r.relevance.name}' has items outside the fold of their query")
-        if (excluded := r.excluded) is not None:
-            left_out = excluded.queries[excluded.query_of] * n_gallery + excluded.items
-            if np.intersect1d(left_out, r.relevance.queries[r.relevance.query_of] * n_gallery + r.relevance.items).size:
-                raise UsageError(f"relevance '{r.relevance.name}' has items that '{excluded.name}' excludes")
+def check_targets(system: System, targets: Both[Sequence[Targets]]) -> None:
+    """Refuse targets that do not fit the scores, as ``count`` documents."""
+    for own, (n_query, n_gallery) in zip(targets, (scorer.shape for scorer in system.both), strict=True):
+        views = [t.view for t in own]
+        if twice := [view for view in views if views.count(view) > 1]:
+            raise UsageError(f"two targets are called '{twice[0]}'", fix="give each its own view")
+        for t in own:
+            _check(t, n_query, n_gallery)
+
+
+def _check(t: Targets, n_query: int, n_gallery: int) -> None:
+    """Refuse one of the targets."""
+    queries, items, name = t.relevance.queries, t.relevance.items, t.relevance.name
+    if len(queries) and not (queries[0] >= 0 and queries[-1] < n_query):
+        raise UsageError(f"relevance '{name}' names queries outside 0 to {n_query - 1}")
+    if len(items) and not (items.min() >= 0 and items.max() < n_gallery):
+        raise UsageError(f"relevance '{name}' names items outside 0 to {n_gallery - 1}")
+    of_pair = queries[t.relevance.query_of]
+    if (fold := t.candidates.fold) is not None:
+        if tuple(map(len, fold)) != (n_query, n_gallery):
+            raise UsageError(f"the folds of '{t.view}' are not those of {n_query} queries and {n_gallery} items")
+        if (fold[0][of_pair] != fold[1][items]).any():
+            raise UsageError(f"relevance '{name}' has items outside the fold of their query")
+    if (excluded := t.excluded) is not None:
+        left_out = excluded.queries[excluded.query_of] * n_gallery + excluded.items
+        if np.intersect1d(left_out, of_pair * n_gallery + items).size:
+            raise UsageError(f"relevance '{name}' has items that '{excluded.name}' excludes")
 
 
 class Counter:
-    """Counts of one group of targets: those with the same direction and folds.
+    """Counts of one group of targets, those with the same folds, whose queries are the rows of a scorer.
 
     Attributes:
-        direction: side of the queries.
+        scorer: the scores of the queries with the gallery.
         targets: the judgements.
-        fold: the folds of queries and gallery, where only items of the query's fold are candidates; or None.
         pairs: the relevant pairs and their thresholds.
         counts: (3, threads, pair) int32; for every pair the candidates with a higher score, and those with the same
             score and a lower, or a higher, index. The pair itself is not counted.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        direction: Direction,
-        targets: list[Targets],
-        threads: int,
-        scored: tuple[Int, Float],
-    ):
-        self.scorer, self.direction, self.targets, self.fold = scorer, direction, targets, targets[0].candidates.fold
-        self._set(thresholds(scorer, direction, [r for t in targets for r in t.pairs], self.fold, scored), threads)
+    def __init__(self, scorer: Scorer, targets: list[Targets], threads: int):
+        self.scorer, self.targets, self.folds = scorer, targets, targets[0].candidates.fold is not None
+        relevances = [r for t in targets for r in t.pairs]
+        self._set(thresholds(scorer, relevances, targets[0].candidates.fold, threads), threads)
 
     def _set(self, pairs: Thresholds, threads: int) -> None:
         self.pairs = pairs
         self.counts = np.zeros((3, threads, len(pairs.query)), np.int32)  # one row a thread
 
-    def part(self, scorer: Scorer, images: Range, captions: Range, threads: int) -> Counter:
-        """A counter of the pairs whose queries are in a range, among the candidates of a range.
+    def part(self, scorer: Scorer, block: Block, threads: int) -> Counter:
+        """A counter of the pairs whose queries are rows of a block, among the candidates that are its columns.
 
         Args:
-            scorer: the scores of these images and captions alone.
-            images, captions: the ranges.
+            scorer: the scores of the block alone.
+            block: rows and columns.
             threads: as for ``count``.
         """
         part = copy.copy(self)
         part.scorer = scorer
-        part._set(self.pairs.part(self.direction, images, captions), threads)
+        part._set(self.pairs.part(block), threads)
         return part
 
-    def count(self, tile: Array, r0: int, c0: int, part: int) -> None:
-        """Count one tile; ``part`` is the row of counts of the calling thread."""
-        t, exact, counts = self.pairs, self.scorer.exact_arguments, self.counts[:, part]
-        if not len(t.query):
+    def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
+        """Count (query, item) scores; ``part`` is the row of counts of the calling thread."""
+        t, counts = self.pairs, self.counts[:, part]
+        if t.indptr[q0] == t.indptr[q0 + len(tile)]:
             return
-        if self.direction == "i2t":
-            kernels.count_rows(tile, r0, c0, t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts)
-            return
-        c1 = c0 + tile.shape[1]
-        own = slice(*t.indptr[[c0, c1]])
-        # Padded to complete strips with bounds that no score reaches.
-        padding = (0, (own.start - own.stop) % kernels.STRIP)
-        high, low = (np.pad(bound[own], padding, constant_values=np.inf) for bound in (t.high, t.low))
-        # Unsigned columns: numba gathers them without a check for negative indices.
-        column = np.pad(t.query[own] - c0, padding, constant_values=c1 - c0 - 1).astype(np.uint32)
-        above = np.zeros(len(column), np.int32)
-        kernels.count_columns(
-            tile, r0, c0, column, np.searchsorted(column, np.arange(c1 - c0 + 1)), high, low, t.item[own], t.exact[own],
-            t.first, t.last, *exact, above, *counts[1:, own],
-        )  # fmt: skip
-        counts[0, own] += above[: own.stop - own.start]
+        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, OPEN), np.int64)
+        while at[0] < len(tile):
+            n = kernels.count(tile, q0, g0, at, t.indptr, t.item, t.high, t.low, t.first, t.last, *counts, pair, other)
+            if n:
+                self.settle(pair[:n], other[:n], counts)
 
-    def placed(self, targets: Targets, gallery: int) -> Int:
+    def settle(self, pair: Int, other: Int, counts: Array) -> Float:
+        """Compare the canonical scores of items, (n,) gallery indices, with those of pairs; returns the former.
+
+        ``counts`` is (3, pair), increased.
+        """
+        t, known = self.pairs, self.pairs.exact[pair]
+        value = exact_scores(self.scorer, t.query[pair], other)
+        equal, lower = value == known, other < t.item[pair]
+        for row, chosen in zip(counts, (value > known, equal & lower, equal & ~lower), strict=True):
+            np.add.at(row, pair[chosen], 1)
+        return value
+
+    def placed(self, targets: Targets) -> Int:
         """(3, pair) counts of the relevant items of some targets of this group, among their candidates."""
-        relevance, t = targets.relevance, self.pairs
+        relevance, t, gallery = targets.relevance, self.pairs, self.scorer.shape[1]
         where = t.locate(relevance, gallery)
         found: Int = self.counts.sum(1)[:, where]
         if targets.excluded is None or not len(targets.excluded.items):
@@ -414,7 +458,7 @@ class Thresholds:
         exact: (pair,) float64 canonical score.
         high: (pair,) a tile value above it is certainly above ``exact``.
         low: (pair,) a tile value below it is certainly below ``exact``.
-        first, last: (image,) int64, captions ``first[r]:last[r]`` and image r are candidates of each other.
+        first, last: (query,) int64, the candidates of query q are the items ``first[q]:last[q]``.
     """
 
     query: Int
@@ -431,86 +475,41 @@ class Thresholds:
         key = self.query * gallery + self.item
         return np.searchsorted(key, relevance.queries[relevance.query_of] * gallery + relevance.items)
 
-    def part(self, direction: Direction, images: Range, captions: Range) -> Thresholds:
-        """The pairs of the queries of a range, as they are compared with the candidates of a range.
+    def part(self, block: Block) -> Thresholds:
+        """The pairs of the queries of a block, as they are compared with its candidates.
 
-        The first image and caption of the ranges become image and caption 0. Relevant items outside the range of the
-        candidates are compared as well: their indices are negative or beyond it.
+        The first row and column of the block become query and item 0. Relevant items outside its columns are compared
+        as well: their indices are negative or beyond it.
         """
-        (own, (offset, _)) = (images, captions) if direction == "i2t" else (captions, images)
-        pairs = slice(self.indptr[own[0]], self.indptr[own[1]])
-        begin, end = captions
-        first, last = (np.clip(x[slice(*images)], begin, end) - begin for x in (self.first, self.last))
+        (q0, q1), (g0, g1) = block
+        pairs, begin = slice(self.indptr[q0], self.indptr[q1]), self.indptr[q0]
+        first, last = (np.clip(x[q0:q1], g0, g1) - g0 for x in (self.first, self.last))
         return Thresholds(
-            self.query[pairs] - own[0], self.item[pairs] - offset,
-            self.indptr[own[0] : own[1] + 1] - self.indptr[own[0]], self.exact[pairs], self.high[pairs],
-            self.low[pairs], first, last,
+            self.query[pairs] - q0, self.item[pairs] - g0, self.indptr[q0 : q1 + 1] - begin, self.exact[pairs],
+            self.high[pairs], self.low[pairs], first, last,
         )  # fmt: skip
 
 
-def sorted_unique(keys: list[Int]) -> Int:
-    """The distinct values of several arrays, ascending."""
-    key = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    return key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
-
-
-def score(scorer: Scorer, relevances: list[Relevance], threads: int) -> tuple[Int, Float]:
-    """All pairs of both directions as ascending keys (image * captions + caption), and their canonical scores.
-
-    Most pairs occur in both directions, with the same score.
-    """
-    width = max(scorer.shape[1], 1)
-    key = sorted_unique([_key(r.direction, r.queries[r.query_of], r.items, width) for r in relevances])
-    rows, cols = np.divmod(key, width)
-    return key, scorer.pairs(rows, cols, threads)
-
-
-def _key(direction: Direction, query: Int, item: Int, width: int) -> Int:
-    return query * width + item if direction == "i2t" else item * width + query
-
-
-def thresholds(
-    scorer: Scorer,
-    direction: Direction,
-    relevances: list[Relevance],
-    fold: tuple[Int, Int] | None,
-    scored: tuple[Int, Float],
-) -> Thresholds:
+def thresholds(scorer: Scorer, relevances: list[Relevance], fold: tuple[Int, Int] | None, threads: int) -> Thresholds:
     """The pairs of relevances that share their candidates, with bounds on the tile error.
 
     Args:
-        scorer: gives the bounds.
-        direction: side of the queries.
+        scorer: of the queries with the gallery.
         relevances: the pairs.
-        fold: restricts the candidates to the query's fold.
-        scored: from ``score``.
+        fold: (query,) and (gallery,); restricts the candidates to the fold of the query.
+        threads: number of threads.
     """
-    n_image, n_caption = scorer.shape
-    n_query, n_gallery = (n_image, n_caption) if direction == "i2t" else (n_caption, n_image)
-    key = sorted_unique([r.queries[r.query_of] * n_gallery + r.items for r in relevances])
-    query, item = np.divmod(key, max(n_gallery, 1))
-    exact = scored[1][np.searchsorted(scored[0], _key(direction, query, item, max(n_caption, 1)))]
-    slack = scorer.error[0 if direction == "i2t" else 1][query]
-    first, last = _range(n_image, n_caption, direction, fold)
-    return Thresholds(
-        query,
-        item,
-        np.searchsorted(query, np.arange(n_query + 1)),
-        exact,
-        _round(exact + slack, scorer.dtype, np.inf),
-        _round(exact - slack, scorer.dtype, -np.inf),
-        first,
-        last,
-    )
-
-
-def _range(n_image: int, n_caption: int, direction: Direction, fold: tuple[Int, Int] | None) -> tuple[Int, Int]:
-    if fold is None:
-        return np.zeros(n_image, np.int64), np.full(n_image, n_caption)
-    image, caption = fold if direction == "i2t" else fold[::-1]
-    if (np.diff(caption) < 0).any():
-        raise BadInput("the captions of a fold are not contiguous", fix="order captions by their image's fold")
-    return np.searchsorted(caption, image), np.searchsorted(caption, image, side="right")
+    n_query, n_gallery = scorer.shape
+    key = np.sort(np.concatenate([r.queries[r.query_of] * n_gallery + r.items for r in relevances]))
+    query, item = np.divmod(key[np.diff(key, prepend=-1) > 0], max(n_gallery, 1))
+    exact, slack = scorer.pairs(query, item, threads), scorer.error[query]
+    first, last = np.zeros(n_query, np.int64), np.full(n_query, n_gallery)
+    if fold is not None:
+        if (np.diff(fold[1]) < 0).any():
+            raise BadInput("the items of a fold are not contiguous", fix="order captions by their image's fold")
+        first, last = np.searchsorted(fold[1], fold[0]), np.searchsorted(fold[1], fold[0], side="right")
+    high, low = _round(exact + slack, scorer.dtype, np.inf), _round(exact - slack, scorer.dtype, -np.inf)
+    return Thresholds(query, item, np.searchsorted(query, np.arange(n_query + 1)), exact, high, low, first, last)
 
 
 def _round(value: Float, dtype: npt.DTypeLike, towards: float) -> npt.NDArray[Any]:

@@ -25,7 +25,7 @@ from ..errors import BadInput
 from ..memory import require
 from ..numeric.parallel import kernels_of_numpy
 from ..options import spell
-from ..types import Direction, Float, Int, Tops, Vectors
+from ..types import Float, Int, Tops, Vectors
 from .order import exact_scores, parts_of
 from .scorers import Dot, Scorer, rows_of, unit_vectors
 
@@ -139,11 +139,10 @@ def first_gpu(driver: bool) -> Gpu | None:
 
 
 class FlatIndex:
-    """The index of the gallery of one direction.
+    """The index of a gallery.
 
     Args:
-        scorer: inner products of vectors.
-        direction: side of the queries.
+        scorer: inner products of the queries (rows) with the gallery (columns).
         gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None.
         gpu: where it is, or None: it is searched on the processor.
 
@@ -151,17 +150,16 @@ class FlatIndex:
         BadInput: the vectors of the gallery need more memory than is free, of the machine or of the GPU.
     """
 
-    def __init__(self, scorer: Dot, direction: Direction, gallery: Int | None = None, gpu: Gpu | None = None):
-        self.scorer, self.direction, self.gallery = scorer, direction, gallery
-        turn = 1 if direction == "i2t" else -1
-        (self.own, items), (self.scale, scales) = (scorer.images, scorer.captions)[::turn], scorer.scales[::turn]
+    def __init__(self, scorer: Dot, gallery: Int | None = None, gpu: Gpu | None = None):
+        self.scorer, self.gallery, self.own, items = scorer, gallery, scorer.x, scorer.y
+        self.scale, scales = scorer.scales
         if gallery is not None or scorer.cosine:
             copied = 4 * items.shape[1] * (len(items) if gallery is None else len(gallery))
             require(copied, fix=f"use {spell('backend', 'numpy')}, which needs no copy of the vectors")
         if gallery is not None:
             items, scales = items[gallery], scales[gallery]
         self.vectors = np.ascontiguousarray(_scaled(items, scales) if scorer.cosine else items)
-        self.error = scorer.error[0 if direction == "i2t" else 1]
+        self.error = scorer.error
         self._gpu = gpu
         self._index: Any = None
         if gpu is not None:
@@ -201,11 +199,11 @@ class FlatIndex:
     def pairs(self, queries: Int, positions: Int) -> Float:
         """(pair,) float64 canonical scores of queries with candidates, these as positions."""
         items = positions if self.gallery is None else self.gallery[positions]
-        return exact_scores(self.scorer, self.direction, queries, items)
+        return exact_scores(self.scorer, queries, items)
 
     def rows(self, queries: Int) -> Vectors:
         """(query, candidate) float32 scores, as ``search`` and with the same error bound, of numpy."""
-        scores = rows_of(self.scorer, self.direction, queries)
+        scores = rows_of(self.scorer, queries)
         return np.asarray(scores if self.gallery is None else scores[:, self.gallery])
 
 
@@ -234,7 +232,7 @@ QUERIES = 512  # whose lists are searched together
 SEARCHED, SCORES = 128, 4 << 20  # queries ordered together: FAISS multiplies fewer than 100 one by one, 6 x slower
 KEPT = 6  # indexes: a block of queries has the complete gallery, one or two folds, the first captions of these
 
-Key = tuple[Scorer, Direction, bytes | None]
+Key = tuple[Scorer, bytes | None]
 
 
 def deepest(gallery: int, gpu: bool) -> int:
@@ -310,15 +308,15 @@ class Indexes:
         self._made: dict[Key, FlatIndex] = {}
         self._lock = threading.Lock()
 
-    def of(self, scorer: Dot, direction: Direction, gallery: Int | None = None) -> FlatIndex:
-        """The index of the gallery of a direction; arguments as of ``FlatIndex``."""
-        key = scorer, direction, None if gallery is None else gallery.tobytes()
+    def of(self, scorer: Dot, gallery: Int | None = None) -> FlatIndex:
+        """The index of a gallery; arguments as of ``FlatIndex``."""
+        key = scorer, None if gallery is None else gallery.tobytes()
         with self._lock:
             found = self._made.pop(key, None)
             if found is None:
                 while len(self._made) >= KEPT:  # before the next one needs their memory
                     del self._made[next(iter(self._made))]
-                found = FlatIndex(scorer, direction, gallery, self._gpu)
+                found = FlatIndex(scorer, gallery, self._gpu)
             self._made[key] = found  # behind the others
             return found
 
@@ -326,11 +324,11 @@ class Indexes:
     def _gpu(self) -> Gpu | None:
         return first_gpu(self.driver)
 
-    def order_of(self, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
+    def order_of(self, scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
         """The k best of some queries, as ``order.order``; k is at most ``deepest`` of the gallery."""
-        return self.with_ties(scorer, direction, queries, k, gallery).cut(k)
+        return self.with_ties(scorer, queries, k, gallery).cut(k)
 
-    def with_ties(self, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
+    def with_ties(self, scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
         """As ``order_of``, with the items that tie with the last one."""
         assert isinstance(scorer, Dot)
-        return certified(self.of(scorer, direction, gallery), queries, k)
+        return certified(self.of(scorer, gallery), queries, k)

@@ -28,8 +28,8 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, in_turn
-from ..types import Direction, Float, Int, Tops, Vectors
-from .scorers import UNIT_ROUNDOFF, Dot, Scorer, Some, of_queries
+from ..types import Float, Int, Tops, Vectors
+from .scorers import UNIT_ROUNDOFF, Dot, Scorer, Some
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
 SHALLOW = 64  # depth up to which float32 products are sorted
@@ -78,7 +78,7 @@ class Order:
         name: of such lists, as in "a FAISS index".
     """
 
-    of: Callable[[Scorer, Direction, Int, int, Int | None], Tops]
+    of: Callable[[Scorer, Int, int, Int | None], Tops]
     together: Callable[[int, int], int] = lambda gallery, k: 1
     deepest: Callable[[int], int] | None = None
     name: str = ""
@@ -94,24 +94,23 @@ def together(gallery: int, k: int) -> int:
     return max(1, PART // gallery) if k > max(SHALLOW, gallery // MANY) else QUERIES
 
 
-def order(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None = None) -> Tops:
+def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> Tops:
     """The k best of some queries, in canonical order; the reference of other back-ends.
 
     Args:
-        scorer: the scores.
-        direction: side of the queries.
+        scorer: the scores; queries are rows.
         queries: (query,) int64 indices of the queries, ascending.
         k: depth of the order, at most the size of the gallery.
         gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
             positions among these.
     """
-    n = size_of(scorer, direction, gallery)
+    n = size_of(scorer, gallery)
     if is_deep(scorer, k, n) or not isinstance(scorer, Dot):
-        return complete_order(scorer, direction, queries, k, gallery)
-    best, step = Best(scorer, direction, queries, k, gallery), max(ITEMS, MANY * k)
+        return complete_order(scorer, queries, k, gallery)
+    best, step = Best(scorer, queries, k, gallery), max(ITEMS, MANY * k)
     for start in range(0, n, step):
         some = slice(start, min(start + step, n)) if gallery is None else gallery[start : start + step]
-        best.add(_block(scorer, direction, queries, some, min(step, n - start)), start)
+        best.add(_tile(scorer, queries, some, min(step, n - start)), start)
     return best.finish()
 
 
@@ -122,9 +121,9 @@ class Best:
         seen: how many items have been added.
     """
 
-    def __init__(self, scorer: Dot, direction: Direction, queries: Int, k: int, gallery: Int | None = None):
-        self.scorer, self.direction, self.queries, self.k, self.gallery = scorer, direction, queries, k, gallery
-        self.bound, self.seen = float32_bound(scorer, direction, queries), 0
+    def __init__(self, scorer: Dot, queries: Int, k: int, gallery: Int | None = None):
+        self.scorer, self.queries, self.k, self.gallery = scorer, queries, k, gallery
+        self.bound, self.seen = float32_bound(scorer, queries), 0
         self._parts: list[Found] = []  # what can be among the k best so far
         self._least: Vectors | None = None  # the least score of such an item, once there are k
         self._lock = threading.Lock()
@@ -151,45 +150,43 @@ class Best:
         row = np.repeat(np.arange(len(items)), items.shape[1])
         chosen = items.ravel().astype(np.int64)
         chosen = chosen if self.gallery is None else self.gallery[chosen]
-        exact = exact_scores(self.scorer, self.direction, self.queries[row], chosen).reshape(items.shape)
+        exact = exact_scores(self.scorer, self.queries[row], chosen).reshape(items.shape)
         self._parts = [(items, exact.astype(np.float32), np.full(len(items), items.shape[1]))]
 
     def finish(self) -> Tops:
         """The order of what has been added."""
         found = _sorted(*_joined(self._parts, self.k, self.bound)[0])
-        return settled(self.scorer, self.direction, found, self.queries, self.k, self.bound, self.gallery)
+        return settled(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
 
 
 class Lists:
-    """The top lists of a direction, from the tiles in which relevant items are counted.
+    """The top lists of the rows of a scorer, from the tiles in which relevant items are counted.
 
     They save a product for each direction: more than half of the time of an evaluation of COCO 5K that keeps lists.
 
     Args:
         scorer: the vectors.
-        direction: side of the queries.
         k: depth, clipped to the gallery.
         size: queries of a tile.
     """
 
-    def __init__(self, scorer: Dot, direction: Direction, k: int, size: int):
-        queries, self.gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
-        self.scorer, self.direction, self.k = scorer, direction, min(k, self.gallery)
+    def __init__(self, scorer: Dot, k: int, size: int):
+        queries, self.gallery = scorer.shape
+        self.scorer, self.k = scorer, min(k, self.gallery)
         ends = np.minimum(np.arange(0, queries, size) + size, queries).tolist()
         edges = [(a, min(a + TOGETHER, end)) for end in ends for a in range((end - 1) // size * size, end, TOGETHER)]
-        self.parts = {a: Best(scorer, direction, np.arange(a, b), self.k) for a, b in edges}
+        self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
-    def add(self, tile: Array, r0: int, c0: int) -> None:
-        """Add a tile (image, caption) whose first image and caption are given."""
-        view, q0, g0 = (tile, r0, c0) if self.direction == "i2t" else (tile.T, c0, r0)
-        for a in range(0, len(view), TOGETHER):
-            self.parts[q0 + a].add(np.ascontiguousarray(view[a : a + TOGETHER]), g0)
+    def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
+        """Add (query, item) scores, of which the first query and item are given."""
+        for a in range(0, len(tile), TOGETHER):
+            self.parts[q0 + a].add(tile[a : a + TOGETHER], g0)
 
     @staticmethod
-    def fit(scorer: Scorer, direction: Direction, k: int) -> bool:
+    def fit(scorer: Scorer, k: int) -> bool:
         """Whether lists are best made so: from float32 scores, in little memory."""
-        queries = scorer.shape[0 if direction == "i2t" else 1]
-        shallow = isinstance(scorer, Dot) and not is_deep(scorer, k, size_of(scorer, direction))
+        queries, gallery = scorer.shape
+        shallow = isinstance(scorer, Dot) and not is_deep(scorer, k, gallery)
         return shallow and k > 0 and queries * (2 * k + SPARE) * 8 <= HELD_BYTES
 
     @property
@@ -205,68 +202,64 @@ class Lists:
             found[a] = self.parts.pop(a).finish()
 
         in_turn(list(self.parts), lambda _: work, threads, None)
-        return Tops.joined([found[a] for a in sorted(found)], scores_of(self.scorer, self.direction, threads))
+        return Tops.joined([found[a] for a in sorted(found)], scores_of(self.scorer, threads))
 
 
-def _block(scorer: Scorer, direction: Direction, queries: Int, items: Some, n: int) -> Array:
-    """(query, item) scores of some queries with ``n`` items, in rows."""
-    tile = np.empty((len(queries), n), scorer.dtype)
+def _tile(scorer: Scorer, queries: Int, items: Some, n: int) -> Array:
+    """(query, item) scores of some queries with ``n`` items."""
     near = int(queries[-1]) - int(queries[0]) + 1 == len(queries)
     own = slice(int(queries[0]), int(queries[-1]) + 1) if near else queries
-    scorer.block(*of_queries(direction, own, items), tile if direction == "i2t" else tile.T)
-    return tile
+    return scorer.tile(own, items, np.empty((len(queries), n), scorer.dtype))
 
 
-def float32_bound(scorer: Dot, direction: Direction, queries: Int) -> ErrorBound:
+def float32_bound(scorer: Dot, queries: Int) -> ErrorBound:
     """The bound of float32 products of some queries with any items, by any BLAS."""
-    return ErrorBound(0.0, SURE * scorer.error[0 if direction == "i2t" else 1][queries], FLOAT32)
+    return ErrorBound(0.0, SURE * scorer.error[queries], FLOAT32)
 
 
-def float64_bound(scorer: Dot, direction: Direction, queries: Int) -> ErrorBound:
+def float64_bound(scorer: Dot, queries: Int) -> ErrorBound:
     """The bound of float64 products of some queries with any items, by any BLAS, rounded to float32.
 
     The error of a float64 product and that of the canonical score are each at most ``(dim + 8) * 2^-53`` times the
     product of the lengths, as in ``scorers.product_bound``; rounding adds 2^-24 of the number that is rounded.
     """
-    length, others = scorer.lengths if direction == "i2t" else scorer.lengths[::-1]
+    length, others = scorer.lengths
     largest = np.ones(len(queries)) if scorer.cosine else length[queries] * others.max()
-    error = 2 * (scorer.images.shape[1] + 8) * 2.0**-53 * largest + TINY
+    error = 2 * (scorer.x.shape[1] + 8) * 2.0**-53 * largest + TINY
     return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * error, BEST)
 
 
-def float64_rows(scorer: Dot, direction: Direction, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
+def float64_rows(scorer: Dot, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
     """(query, gallery) float64 products of some queries and items, centred and rounded to float32, and the bound."""
-    n, step = size_of(scorer, direction, gallery), max(1, min(WIDEST, PIECE // max(scorer.images.shape[1], 1)))
+    n, step = size_of(scorer, gallery), max(1, min(WIDEST, PIECE // max(scorer.x.shape[1], 1)))
     values, centre = np.empty((len(queries), n), np.float32), np.zeros((len(queries), 1))
     for a in range(0, n, step):
         items = slice(a, a + step) if gallery is None else gallery[a : a + step]
-        part = scorer.block(*of_queries(direction, queries, items), wide=True)
-        part = part if direction == "i2t" else part.T
+        part = scorer.tile(queries, items, wide=True)
         centre = part.mean(axis=1, keepdims=True) if a == 0 else centre
         np.subtract(part, centre, out=values[:, a : a + step])
-    return values, float64_bound(scorer, direction, queries)
+    return values, float64_bound(scorer, queries)
 
 
-def complete_order(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
+def complete_order(scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
     """The k best of some queries, as ``order``, from float64 products or given scores of all candidates."""
-    n, parts = size_of(scorer, direction, gallery), list[Tops]()
+    n, parts = size_of(scorer, gallery), list[Tops]()
     for some in parts_of(queries, n):
         given = None
         if isinstance(scorer, Dot):
-            values, bound = float64_rows(scorer, direction, some, gallery)
+            values, bound = float64_rows(scorer, some, gallery)
         else:
-            given = _block(scorer, direction, some, slice(None) if gallery is None else gallery, n)
+            given = _tile(scorer, some, slice(None) if gallery is None else gallery, n)
             bound = ErrorBound(0.0, np.zeros(len(some)), BEST)
             with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties of the given scores
                 values = given.astype(np.float32, copy=False)
         found = best_of(values, k, bound)
-        parts.append(settled(scorer, direction, found, some, k, bound, gallery, given))
+        parts.append(settled(scorer, found, some, k, bound, gallery, given))
     return Tops.joined(parts)
 
 
 def settled(
     scorer: Scorer,
-    direction: Direction,
     found: Found,
     queries: Int,
     k: int,
@@ -279,7 +272,7 @@ def settled(
     Where near-ties are so many that a float64 product is the faster way, it is from one, unless the scores are.
 
     Args:
-        scorer, direction, queries, k, gallery: as for ``order``.
+        scorer, queries, k, gallery: as for ``order``.
         found: positions in the gallery of all items that can be among the k best, best first, and their float32
             scores. The positions are reordered in place.
         bound: of the errors of these scores.
@@ -288,11 +281,11 @@ def settled(
     from . import sort_kernels
 
     places, ordered, count = found
-    n_gallery = size_of(scorer, direction, gallery)
+    n_gallery = size_of(scorer, gallery)
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, *_in_float32(bound), room)
     if bound.precision < BEST and MANY * members > len(places) * n_gallery:
-        return complete_order(scorer, direction, queries, k, gallery)
+        return complete_order(scorer, queries, k, gallery)
     runs = room[:n]
     size = runs[:, 2] - runs[:, 1]
     ends = np.cumsum(size)
@@ -301,7 +294,7 @@ def settled(
     if tile is not None:
         exact = tile[rows, cols].astype(np.float64)
     else:
-        exact = exact_scores(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
+        exact = exact_scores(scorer, queries[rows], cols if gallery is None else gallery[cols])
     tied = np.zeros((len(places), k), np.bool_)
     for r in np.flatnonzero(size > sort_kernels.LONG_RUN).tolist():
         q, first, last = runs[r]
@@ -313,16 +306,15 @@ def settled(
 
 
 def top_lists(
-    scorer: Scorer, direction: Direction, k: int, *, threads: int, by: Order | None = None,
+    scorer: Scorer, k: int, *, threads: int, by: Order | None = None,
     progress: Progress | None = None,
 ) -> Tops:  # fmt: skip
-    """The k best of every query of a direction, in canonical order.
+    """The k best of every query, in canonical order.
 
     Scores are those of the back-end, or computed when they are read.
 
     Args:
         scorer: the scores.
-        direction: side of the queries.
         k: depth, clipped to the gallery.
         threads: how many; never changes a result.
         by: of another back-end.
@@ -334,19 +326,19 @@ def top_lists(
     """
     if k < 1:
         raise UsageError(f"list depth {k} is below 1", fix="give a depth of at least 1")
-    queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+    queries, gallery = scorer.shape
     by, k = by or REFERENCE, min(k, gallery)
     require(queries * k * ENTRY_BYTES + threads * PART * ENTRY_BYTES)
     step, found = max(1, min(by.together(gallery, k), -(-queries // threads))), dict[int, Tops]()
 
     def work(start: int) -> None:
-        found[start] = by.of(scorer, direction, np.arange(start, min(start + step, queries)), k, None)
+        found[start] = by.of(scorer, np.arange(start, min(start + step, queries)), k, None)
 
     in_turn(range(0, queries, step), lambda _: work, threads, progress)
-    return Tops.joined([found[a] for a in sorted(found)], scores_of(scorer, direction, threads))
+    return Tops.joined([found[a] for a in sorted(found)], scores_of(scorer, threads))
 
 
-def scores_of(scorer: Scorer, direction: Direction, threads: int) -> Callable[[Tops], Float]:
+def scores_of(scorer: Scorer, threads: int) -> Callable[[Tops], Float]:
     """What makes the (entry,) canonical scores of lists."""
 
     def scores(lists: Tops) -> Float:
@@ -355,7 +347,7 @@ def scores_of(scorer: Scorer, direction: Direction, threads: int) -> Callable[[T
         def score(start: int) -> None:
             part = slice(start, min(start + PAIRS, len(found)))
             row = np.searchsorted(lists.start, np.arange(part.start, part.stop), side="right") - 1
-            found[part] = exact_scores(scorer, direction, lists.first + row, lists.entries[part].astype(np.int64))
+            found[part] = exact_scores(scorer, lists.first + row, lists.entries[part].astype(np.int64))
 
         in_turn(range(0, len(found), PAIRS), lambda _: score, threads, None)
         return found
@@ -486,9 +478,9 @@ def parts_of(queries: Int, width: int) -> list[Int]:
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 
 
-def size_of(scorer: Scorer, direction: Direction, gallery: Int | None = None) -> int:
+def size_of(scorer: Scorer, gallery: Int | None = None) -> int:
     """The number of candidates."""
-    return scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
+    return scorer.shape[1] if gallery is None else len(gallery)
 
 
 def _in_float32(bound: ErrorBound) -> tuple[np.float32, Vectors]:
@@ -496,14 +488,13 @@ def _in_float32(bound: ErrorBound) -> tuple[np.float32, Vectors]:
     return np.float32(bound.rate), bound.base.astype(np.float32)
 
 
-def exact_scores(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
+def exact_scores(scorer: Scorer, queries: Int, items: Int) -> Float:
     """(pair,) canonical scores of pairs of a query and an item."""
     # Sorted by item, or by a few items: loading the vector of the item takes most of the time of a canonical score.
-    few = max(0, (size_of(scorer, direction) - 1).bit_length() - 16)
+    few = max(0, (scorer.shape[1] - 1).bit_length() - 16)
     turn = np.argsort((items >> few).astype(np.uint16), kind="stable")  # 16 bits are sorted in a tenth of the time
-    rows, cols = (queries[turn], items[turn]) if direction == "i2t" else (items[turn], queries[turn])
     out = np.empty(len(turn))
-    out[turn] = scorer.pairs(rows, cols, 1)
+    out[turn] = scorer.pairs(queries[turn], items[turn], 1)
     return out
 
 

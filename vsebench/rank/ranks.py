@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from ..numeric.sort import ascending
 from ..types import Bool, Int, Ranks, Relevance, TieGroups
@@ -25,16 +22,11 @@ def ranks_from_counts(relevance: Relevance, counts: Int, ties: str, fold: Int | 
     above, before, after = counts
     tied = (before + after) > 0
     if not tied.any():
-        plain = 1 + above
-        return Ranks(relevance, plain.astype(np.float64) if ties == "mean-rank" else plain, tied, fold=fold)
+        return Ranks(relevance, 1 + above, tied, fold=fold)
     place, size = _tie_groups(relevance, above, tied)
     tie = before + after + 1
     optimistic, pessimistic = above + place, above + (tie - size) + place
-    rank: npt.NDArray[Any] = optimistic if ties == "optimistic" else pessimistic
-    if ties in ("index", EXPECTED):
-        rank = 1 + above + before
-    elif ties == "mean-rank":
-        rank = above + place * (tie + 1) / (size + 1)
+    rank = {"optimistic": optimistic, "pessimistic": pessimistic}.get(ties, 1 + above + before)
     groups = _groups(relevance, tied, above, tie, place, size) if ties == EXPECTED else None
     return Ranks(relevance, rank, tied, fold=fold, extremes=(optimistic, pessimistic), groups=groups)
 

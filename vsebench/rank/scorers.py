@@ -1,4 +1,4 @@
-"""Scorers: the scores of all image-caption pairs, one tile at a time.
+"""Scorers: the scores of all pairs of a row and a column, one tile at a time.
 
 A scorer computes tiles in float32 (fast, with rounding errors) and single pairs in float64 (canonical), and bounds
 the difference of the two.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..numeric.parallel import default_threads, each, spread
 from ..options import spell
-from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
+from ..types import SAFE_LENGTH, Both, Embeddings, Float, Int, Vectors, frozen
 from .kernels import pair_dots
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -26,7 +26,7 @@ UNIT_ROUNDOFF = 2.0**-24
 def norms(x: Vectors) -> Float:
     """(item,) float64 Euclidean lengths of float32 rows, by the canonical product."""
     every, one = np.arange(len(x)), np.ones(len(x))
-    return np.sqrt(exact_pairs(frozen(x), frozen(x), every, every, one, one, default_threads()))
+    return np.sqrt(exact_pairs(x, x, every, every, one, one, default_threads()))
 
 
 def product_bound(dim: int) -> float:
@@ -52,7 +52,7 @@ def exact_pairs(
     x: Vectors, y: Vectors, rows: Int, cols: Int, row_scale: Float, col_scale: Float, threads: int
 ) -> Float:
     """(pair,) float64 canonical scores of the pairs (rows[p], cols[p])."""
-    out = np.empty(len(rows))
+    out, x, y = np.empty(len(rows)), frozen(x), frozen(y)  # read-only: numba compiles a kernel for every kind of array
 
     def work(start: int, stop: int, _part: int) -> None:
         pair_dots(x, y, rows[start:stop], cols[start:stop], row_scale, col_scale, out[start:stop])
@@ -66,12 +66,11 @@ SQUARE = 256  # rows and columns of a matrix copied together
 SOME = 4096  # items that float64 products are made with together
 PIECE = 1 << 18  # scores that a thread computes together
 Range = tuple[int, int]  # (first, last + 1)
-Some = Int | slice  # images or captions: indices, or a range
-NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
+Some = Int | slice  # rows or columns: indices, or a range
 
 
 class Scorer(Protocol):
-    """Scores of every image (rows) with every caption (columns)."""
+    """Scores of every query (rows) with every item of the gallery (columns)."""
 
     @property
     def name(self) -> str:
@@ -79,37 +78,73 @@ class Scorer(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(image, caption) sizes."""
+        """(row, column) sizes."""
 
     @property
     def dtype(self) -> npt.DTypeLike:
-        """Dtype of a block that is not wide."""
+        """Dtype of a tile that is not wide."""
 
-    def block(
-        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    def tile(
+        self, rows: Some, columns: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
     ) -> npt.NDArray[Any]:
-        """(image, caption) scores of some images with some captions, in ``out`` where it is given.
+        """(row, column) scores of some rows with some columns, in ``out`` where it is given.
 
         They are within ``error`` of the canonical ones. With ``wide`` float64 products, whose error is that of float64.
         """
 
-    def pairs(self, images: Int, captions: Int, threads: int) -> Float:
+    def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
 
-    def take(self, images: Some, captions: Some) -> Scorer:
-        """The scores of some images with some captions: the only restriction of a scorer."""
+    def take(self, rows: Some, columns: Some) -> Scorer:
+        """The scores of some rows with some columns: the only restriction of a scorer."""
 
     @property
-    def error(self) -> tuple[Float, Float]:
-        """Bounds on |score of a block - canonical score|: (image,) for each row and (caption,) for each column."""
+    def T(self) -> Scorer:
+        """The scores of the columns with the rows; canonical scores of a pair are the same."""
+
+    @property
+    def error(self) -> Float:
+        """(row,) bounds on |score of a tile - canonical score|; zeros where tiles are canonical."""
 
     @property
     def magnitude(self) -> float:
         """A bound on the absolute value of every finite score."""
 
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """What is ranked: rows by columns (``forward``) and columns by rows (``backward``).
+
+    Attributes:
+        forward: scores of every row with every column.
+        own: scores of every column with every row, where they are others than those of ``forward``: a matrix of each
+            direction, or scores that are corrected. None: one scan of ``forward`` serves both.
+    """
+
+    forward: Scorer
+    own: Scorer | None = None
+
+    @classmethod
+    def of(cls, forward: Scorer | None, backward: Scorer | None) -> System:
+        """The system of scores of each direction, or of one."""
+        if forward is None:
+            assert backward is not None
+            return cls(backward.T)
+        return cls(forward, backward)
+
+    @cached_property
+    def backward(self) -> Scorer:
+        """(column, row) scores."""
+        return self.forward.T if self.own is None else self.own
+
+    def take(self, rows: Some, columns: Some) -> System:
+        """The scores of some rows with some columns."""
+        return System(self.forward.take(rows, columns), self.own and self.own.take(columns, rows))
+
     @property
-    def exact_arguments(self) -> tuple[Any, Any, Float, Float]:
-        """Arguments of the kernels for canonical scores: image and caption vectors (empty for a matrix), scales."""
+    def both(self) -> Both[Scorer]:
+        """The scores with the rows, and with the columns, as queries."""
+        return self.forward, self.backward
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,24 +152,26 @@ class Dot:
     """Inner products of float32 vectors; with ``cosine`` divided by both lengths, in float64.
 
     Args:
-        images: (image, dim) float32.
-        captions: (caption, dim) float32.
+        x: (row, dim) float32.
+        y: (column, dim) float32.
         cosine: divide by the lengths. Vectors that are already of unit length need no division.
         known: their lengths, where these were computed before.
+        words: what rows and columns are called in messages.
 
     Raises:
         BadInput: a length is so large or small that float32 products would overflow or vanish.
     """
 
-    images: Vectors
-    captions: Vectors
+    x: Vectors
+    y: Vectors
     cosine: bool = False
     known: tuple[Float, Float] | None = None
+    words: tuple[str, str] = ("query", "gallery")
 
     def __post_init__(self) -> None:
         if self.known is not None:
             return
-        for what, length in (("image", self.lengths[0]), ("caption", self.lengths[1])):
+        for what, length in zip(self.words, self.lengths, strict=True):
             bad = np.flatnonzero((length < SAFE_LENGTH[0]) | (length > SAFE_LENGTH[1]))
             if len(bad):
                 raise BadInput(
@@ -150,194 +187,180 @@ class Dot:
 
     @cached_property
     def lengths(self) -> tuple[Float, Float]:
-        """(image,) and (caption,) float64 vector lengths."""
-        return self.known or (norms(self.images), norms(self.captions))
+        """(row,) and (column,) float64 vector lengths."""
+        return self.known or (norms(self.x), norms(self.y))
 
     @cached_property
     def scales(self) -> tuple[Float, Float]:
-        """(image,) and (caption,) float64 factors on the inner product: one over the length, or ones."""
+        """(row,) and (column,) float64 factors on the inner product: one over the length, or ones."""
         if self.cosine:
             return 1.0 / self.lengths[0], 1.0 / self.lengths[1]
-        return np.ones(len(self.images)), np.ones(len(self.captions))
+        return np.ones(len(self.x)), np.ones(len(self.y))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(image, caption) sizes."""
-        return len(self.images), len(self.captions)
+        """(row, column) sizes."""
+        return len(self.x), len(self.y)
 
     @property
     def dtype(self) -> npt.DTypeLike:
         """float32."""
         return np.float32
 
-    def block(
-        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    @property
+    def T(self) -> Dot:
+        """The inner products of the columns with the rows."""
+        return Dot(self.y, self.x, self.cosine, self.lengths[::-1], self.words[::-1])
+
+    def tile(
+        self, rows: Some, columns: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
     ) -> npt.NDArray[Any]:
-        """(image, caption) float32 scores, or float64 ones with ``wide``."""
-        x, y = self.images[images], self.captions[captions]
+        """(row, column) float32 scores, or float64 ones with ``wide``."""
+        x, y = self.x[rows], self.y[columns]
         if not self.cosine:
             return (
                 np.matmul(x.astype(np.float64), y.astype(np.float64).T, out=out) if wide else np.matmul(x, y.T, out=out)
             )
-        rows, columns = self.scales[0][images, None], self.scales[1][captions]
+        left, right = self.scales[0][rows, None], self.scales[1][columns]
         if wide:
-            found: npt.NDArray[Any] = np.matmul(x * rows, y.astype(np.float64).T, out=out)
-            found *= columns
+            found: npt.NDArray[Any] = np.matmul(x * left, y.astype(np.float64).T, out=out)
+            found *= right
             return found
         if (len(x) + len(y)) * x.shape[1] < 2 * len(x) * len(y):  # whichever has fewer numbers is scaled
-            return np.matmul(unit_vectors(x, rows[:, 0]), unit_vectors(y, columns).T, out=out)
+            return np.matmul(unit_vectors(x, left[:, 0]), unit_vectors(y, right).T, out=out)
         found = np.matmul(x, y.T, out=out)
-        found *= columns.astype(np.float32)
-        found *= rows.astype(np.float32)
+        found *= right.astype(np.float32)
+        found *= left.astype(np.float32)
         return found
 
-    def take(self, images: Some, captions: Some) -> Dot:
-        """The scores of some images with some captions; vectors are copied only where they are not consecutive."""
-        rows, columns = _range(images), _range(captions)
+    def take(self, rows: Some, columns: Some) -> Dot:
+        """The scores of some rows with some columns; vectors are copied only where they are not consecutive."""
+        rows, columns = _range(rows), _range(columns)
         if _complete(rows, columns, self.shape):
             return self
         known = self.lengths[0][rows], self.lengths[1][columns]
-        return Dot(self.images[rows], self.captions[columns], self.cosine, known)
+        return Dot(self.x[rows], self.y[columns], self.cosine, known, self.words)
 
-    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+    def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
-        return exact_pairs(self.images, self.captions, rows, cols, *self.scales, threads)
+        return exact_pairs(self.x, self.y, rows, columns, *self.scales, threads)
 
     @cached_property
-    def error(self) -> tuple[Float, Float]:
-        """(image,) and (caption,) bounds from the length of the vectors and their dimension."""
-        bound, lost = product_bound(self.images.shape[1]), underflow_bound(self.images.shape[1])
-        rows, cols = self.lengths
+    def error(self) -> Float:
+        """(row,) bounds from the length of the vectors and their dimension."""
+        bound, lost = product_bound(self.x.shape[1]), underflow_bound(self.x.shape[1])
+        rows, columns = self.lengths
         if self.cosine:  # the product may be scaled before or after it is made
-            return bound + lost / (rows * cols.min()), bound + lost / (cols * rows.min())
-        return bound * rows * cols.max() + lost, bound * cols * rows.max() + lost
+            return np.asarray(bound + lost / (rows * columns.min()))
+        return np.asarray(bound * rows * columns.max() + lost)
 
     @property
     def magnitude(self) -> float:
         """1 for cosines, else the product of the largest lengths."""
         return 1.0 if self.cosine else float(self.lengths[0].max() * self.lengths[1].max())
 
-    @property
-    def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
-        """Vectors and scales of the canonical product."""
-        # Always read-only views: numba compiles a kernel for every kind of array.
-        return (frozen(self.images), frozen(self.captions), *self.scales)
-
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Given scores, for example of a cross-attention model: (image, caption) of any float type, maybe memory-mapped.
+    """Given scores, for example of a cross-attention model: (row, column) of any float type, maybe memory-mapped.
 
     The given numbers are canonical, so nothing is re-checked. With ``mapped_logarithms`` they order the pairs as other
     numbers do, which ``corrected.shown`` gives.
     """
 
     scores: npt.NDArray[Any]
-    image_order: Int | None = None
-    caption_order: Int | None = None
+    row_order: Int | None = None
+    column_order: Int | None = None
     name: str = "scores"
     mapped_logarithms: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(image, caption) sizes after mapping to the split."""
-        n = len(self.scores if self.image_order is None else self.image_order)
-        return n, self.scores.shape[1] if self.caption_order is None else len(self.caption_order)
+        """(row, column) sizes after mapping to the test set."""
+        n = len(self.scores if self.row_order is None else self.row_order)
+        return n, self.scores.shape[1] if self.column_order is None else len(self.column_order)
 
     @property
     def dtype(self) -> npt.DTypeLike:
-        """float64 for a float64 matrix, else float32."""
-        return np.float64 if self.scores.dtype.itemsize > 4 else np.float32
+        """float32 where it has all numbers of the given dtype, else float64."""
+        return np.float32 if np.can_cast(self.scores.dtype, np.float32) else np.float64
 
-    def block(
-        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    @property
+    def T(self) -> Matrix:
+        """The transposed matrix, a view."""
+        return replace(self, scores=self.scores.T, row_order=self.column_order, column_order=self.row_order)
+
+    def tile(
+        self, rows: Some, columns: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
     ) -> npt.NDArray[Any]:
-        """(image, caption) entries, of the dtype of ``out``, else in the given dtype or a larger one."""
-        rows, columns = self._places(images, captions)
+        """(row, column) entries, of the dtype of ``out``, else in the given dtype or a larger one."""
+        rows, columns = self._places(rows, columns)
         if not isinstance(rows, slice) and not isinstance(columns, slice):
             rows = rows[:, None]
         given = self.scores[rows, columns]
         if out is None:
             return np.asarray(given, np.result_type(given.dtype, np.float64 if wide else np.float32))
-        for r in range(0, len(out), SQUARE):  # squares that fit the cache: ``out`` may be a transposed array
+        for r in range(0, len(out), SQUARE):  # squares that fit the cache: the given array may be a transposed one
             for c in range(0, out.shape[1], SQUARE):
                 square = slice(r, r + SQUARE), slice(c, c + SQUARE)
                 out[square] = given[square]
         return out
 
-    def _places(self, images: Some, captions: Some) -> tuple[Some, Some]:
+    def _places(self, rows: Some, columns: Some) -> tuple[Some, Some]:
         """Rows and columns of the given array."""
-        rows = images if self.image_order is None else self.image_order[images]
-        return rows, captions if self.caption_order is None else self.caption_order[captions]
+        rows = rows if self.row_order is None else self.row_order[rows]
+        return rows, columns if self.column_order is None else self.column_order[columns]
 
-    def take(self, images: Some, captions: Some) -> Matrix:
-        """The scores of some images with some captions."""
-        images, captions = _range(images), _range(captions)
-        if _complete(images, captions, self.shape):
+    def take(self, rows: Some, columns: Some) -> Matrix:
+        """The scores of some rows with some columns."""
+        rows, columns = _range(rows), _range(columns)
+        if _complete(rows, columns, self.shape):
             return self
-        rows, columns = self._places(images, captions)
+        rows, columns = self._places(rows, columns)
         if isinstance(rows, slice) and isinstance(columns, slice):
             return replace(self, scores=self.scores[rows, columns])
-        image_order, caption_order = (np.arange(n)[p] for n, p in zip(self.scores.shape, (rows, columns), strict=True))
-        return replace(self, image_order=image_order, caption_order=caption_order)
+        row_order, column_order = (np.arange(n)[p] for n, p in zip(self.scores.shape, (rows, columns), strict=True))
+        return replace(self, row_order=row_order, column_order=column_order)
 
-    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+    def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
         """(pair,) float64 entries."""
-        rows = rows if self.image_order is None else self.image_order[rows]
-        cols = cols if self.caption_order is None else self.caption_order[cols]
-        return np.asarray(self.scores[rows, cols], np.float64)
+        return np.asarray(self.scores[self._places(rows, columns)], np.float64)
 
     @property
-    def error(self) -> tuple[Float, Float]:
+    def error(self) -> Float:
         """Zeros: the entries are exact."""
-        return np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        return np.zeros(self.shape[0])
 
     @cached_property
     def magnitude(self) -> float:
         """The largest absolute value of a finite entry."""
-        step = max(1, BLOCK // self.scores.shape[1])
-        blocks = (np.abs(self.scores[start : start + step]) for start in range(0, len(self.scores), step))
+        rows = self.scores.T if self.scores.flags.f_contiguous else self.scores
+        step = max(1, BLOCK // rows.shape[1])
+        blocks = (np.abs(rows[start : start + step]) for start in range(0, len(rows), step))
         return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
 
-    @property
-    def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
-        """No vectors: the kernels read the tile."""
-        return NO_VECTORS, NO_VECTORS, np.ones(1), np.ones(1)
+
+def rows_of(scorer: Scorer, rows: Some, *, wide: bool = False) -> npt.NDArray[Any]:
+    """(row, column) scores of some rows with all columns, as ``Scorer.tile``; wide ones in pieces."""
+    return _rows(scorer, rows, SOME if wide else scorer.shape[1], wide, map)
 
 
-def of_queries(direction: Direction, queries: Some, gallery: Some) -> tuple[Some, Some]:
-    """The images and the captions of some queries and items."""
-    return (queries, gallery) if direction == "i2t" else (gallery, queries)
-
-
-def rows_of(scorer: Scorer, direction: Direction, queries: Some, *, wide: bool = False) -> npt.NDArray[Any]:
-    """(query, gallery) scores of some queries with all items, as ``Scorer.block``; wide ones in pieces."""
-    return _rows(scorer, direction, queries, SOME if wide else scorer.shape[direction == "i2t"], wide, map)
-
-
-def rows_in_threads(scorer: Scorer, direction: Direction, queries: Int, *, wide: bool = False) -> npt.NDArray[Any]:
+def rows_in_threads(scorer: Scorer, rows: Int, *, wide: bool = False) -> npt.NDArray[Any]:
     """As ``rows_of``, in pieces of the gallery that threads compute; for a BLAS of one thread."""
     if isinstance(scorer, Dot):
         scorer.scales  # noqa: B018 (once, and not in every thread)
-    return _rows(scorer, direction, queries, max(1, PIECE // max(1, len(queries))), wide, each)
+    return _rows(scorer, rows, max(1, PIECE // max(1, len(rows))), wide, each)
 
 
-def _rows(
-    scorer: Scorer, direction: Direction, queries: Some, step: int, wide: bool, by: Callable[..., Iterable[Any]]
-) -> npt.NDArray[Any]:
-    """The scores of ``rows_of``, made of ``step`` items at a time by ``map`` or ``each``."""
-    if wide and direction == "t2i" and isinstance(scorer, Dot):  # the queries are scaled first in both directions
-        scorer, direction = Dot(scorer.captions, scorer.images, scorer.cosine, scorer.lengths[::-1]), "i2t"
-    items = scorer.shape[1 if direction == "i2t" else 0]
-    pieces = [of_queries(direction, queries, slice(a, a + step)) for a in range(0, items, step)]
-    made = list(by(lambda piece: scorer.block(*piece, wide=wide), pieces))
-    found = np.concatenate(made, axis=1 if direction == "i2t" else 0)
-    return found if direction == "i2t" else found.T
+def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., Iterable[Any]]) -> npt.NDArray[Any]:
+    """The scores of ``rows_of``, made of ``step`` columns at a time by ``map`` or ``each``."""
+    pieces = [slice(a, a + step) for a in range(0, scorer.shape[1], step)]
+    return np.concatenate(list(by(lambda piece: scorer.tile(rows, piece, wide=wide), pieces)), axis=1)
 
 
-def _complete(images: Some, captions: Some, shape: tuple[int, int]) -> bool:
-    """Whether these are all images and all captions: copies of a scorer that back-ends keep are then shared."""
-    sides = zip((images, captions), shape, strict=True)
+def _complete(rows: Some, columns: Some, shape: tuple[int, int]) -> bool:
+    """Whether these are all rows and all columns: copies of a scorer that back-ends keep are then shared."""
+    sides = zip((rows, columns), shape, strict=True)
     return all(isinstance(some, slice) and some.indices(n) == (0, n, 1) for some, n in sides)
 
 
@@ -365,7 +388,8 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
         similarity: ``cosine``, ``dot``, or ``auto``: inner product when every vector has unit length within
             0.001 (cosine up to the rounding of the file), else cosine.
     """
-    dot = Dot(images.vectors, captions.vectors, cosine=False)
+    words = images.modality, captions.modality
+    dot = Dot(images.vectors, captions.vectors, words=words)
     low = min(float(x.min()) for x in dot.lengths)
     high = max(float(x.max()) for x in dot.lengths)
     unit = high - 1 <= UNIT_TOLERANCE and 1 - low <= UNIT_TOLERANCE
@@ -374,7 +398,7 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
         return dot, f"inner product as requested ({spread})"
     if similarity == "auto" and unit:
         return dot, f"vectors have unit length ({spread}): inner product, the cosine up to rounding"
-    cosine = Dot(images.vectors, captions.vectors, cosine=True, known=dot.lengths)
+    cosine = Dot(images.vectors, captions.vectors, cosine=True, known=dot.lengths, words=words)
     if similarity == "cosine":
         return cosine, f"cosine as requested ({spread})"
     return (

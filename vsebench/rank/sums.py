@@ -16,21 +16,21 @@ import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..memory import require
-from ..types import Direction, Float, Int, Vectors
+from ..types import Float, Int, Vectors
 from .scorers import BLOCK, Dot, Matrix, Scorer, rows_of
 
 ROWS = 1 << 14  # vectors in float64 at a time
 Factor = tuple[Vectors, Float | None]  # (item, dim) and a factor of every item, None for 1
-Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (image,) and (caption,) factors of a product
+Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (row,) and (column,) factors of a product
 
 
 def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: Sequence[Offset] = ()) -> Scorer:
-    """Scores ``sum_i weights[i] * scorers[i] + sum_j images_j * captions_j``.
+    """Scores ``sum_i weights[i] * scorers[i] + sum_j rows_j * columns_j``.
 
     Args:
-        scorers: of the same images and captions, at least one.
+        scorers: of the same rows and columns, at least one.
         weights: one a scorer.
-        offsets: for each a factor of every image, (image,), and of every caption, (caption,), float64.
+        offsets: for each a factor of every row, (row,), and of every column, (column,), float64.
 
     Raises:
         UsageError: scorers of different shapes.
@@ -48,16 +48,16 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
     if len(dots) == len(scorers):
         ones = [np.ones((n, 1), np.float32) for n in shape]
         offset = [((ones[0], a), (ones[1], b)) for a, b in added]
-        images, captions = _joined([*(_factors(s, w) for s, w in zip(dots, weights, strict=True)), *offset])
-        refuse_overflow(images.max(), images.min(), captions.max(), captions.min())
-        return Dot(images, captions)
+        x, y = _joined([*(_factors(s, w) for s, w in zip(dots, weights, strict=True)), *offset])
+        refuse_overflow(x.max(), x.min(), y.max(), y.min())
+        return Dot(x, y)
     require(8 * shape[0] * shape[1])
     total = np.zeros(shape)
     for scorer, weight in zip(scorers, weights, strict=True):
-        for start, block in blocks(scorer, "i2t"):
+        for start, block in blocks(scorer):
             total[start : start + len(block)] += weight * block
-    for of_images, of_captions in added:
-        total += np.multiply.outer(of_images, of_captions)
+    for of_rows, of_columns in added:
+        total += np.multiply.outer(of_rows, of_columns)
     return Matrix(total)
 
 
@@ -69,23 +69,23 @@ def refuse_overflow(*values: npt.ArrayLike) -> None:
 
 
 def _factors(scorer: Dot, weight: float) -> tuple[Factor, Factor]:
-    """Image and caption vectors whose inner products are the scores times a weight."""
+    """Vectors of rows and columns whose inner products are the scores times a weight."""
     rows, columns = scorer.scales if scorer.cosine else (None, None)
     if weight != 1:
-        rows = np.full(len(scorer.images), weight) if rows is None else weight * rows
-    return (scorer.images, rows), (scorer.captions, columns)
+        rows = np.full(len(scorer.x), weight) if rows is None else weight * rows
+    return (scorer.x, rows), (scorer.y, columns)
 
 
 def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors]:
-    """(image, dim) and (caption, dim) float32 vectors whose inner product is the sum of those of some factors."""
-    images, captions = list[Vectors](), list[Vectors]()
+    """(row, dim) and (column, dim) float32 vectors whose inner product is the sum of those of some factors."""
+    left_parts, right_parts = list[Vectors](), list[Vectors]()
     for left, right in products:
         (a, b), (c, d) = _split(*left), _split(*right)
         for x, y in ((a, c), (b, c), (a, d)):
             if x is not None and y is not None:
-                images.append(x)
-                captions.append(y)
-    return np.hstack(images), np.hstack(captions)
+                left_parts.append(x)
+                right_parts.append(y)
+    return np.hstack(left_parts), np.hstack(right_parts)
 
 
 def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
@@ -101,33 +101,32 @@ def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
     return high, low if low.any() else None
 
 
-def blocks(scorer: Scorer, direction: Direction) -> Iterator[tuple[int, Float]]:
-    """The scores of all queries in blocks: the index of the first, and (query, gallery) float64 of any BLAS.
+def blocks(scorer: Scorer) -> Iterator[tuple[int, Float]]:
+    """The scores of all rows in blocks: the index of the first, and (row, column) float64 of any BLAS.
 
     Items with equal vectors have equal scores: a BLAS may round their products differently.
     """
-    queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
-    step = max(1, BLOCK // gallery)
-    sides = [_copies(scorer, side) for side in (0, 1)]
-    (copy, of), (item, equal) = sides if direction == "i2t" else sides[::-1]
-    kept = dict[int, Float]()  # scores of queries that occur again
+    rows, columns = scorer.shape
+    step = max(1, BLOCK // columns)
+    (copy, of), (item, equal) = (_copies(scorer, side) for side in (0, 1))
+    kept = dict[int, Float]()  # scores of rows that occur again
     again = set(of.tolist())
-    for start in range(0, queries, step):
-        stop = min(start + step, queries)
-        found = np.array(rows_of(scorer, direction, slice(start, stop), wide=True), np.float64)
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        found = np.array(rows_of(scorer, slice(start, stop), wide=True), np.float64)
         found[:, item] = found[:, equal]
-        kept |= {query: found[query - start].copy() for query in again.intersection(range(start, stop))}
+        kept |= {row: found[row - start].copy() for row in again.intersection(range(start, stop))}
         a, b = np.searchsorted(copy, (start, stop))
-        for query, first in zip(copy[a:b].tolist(), of[a:b].tolist(), strict=True):
-            found[query - start] = kept[first]
+        for row, first in zip(copy[a:b].tolist(), of[a:b].tolist(), strict=True):
+            found[row - start] = kept[first]
         yield start, found
 
 
 def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
-    """(copy,) images or captions whose vectors equal those of an item before, ascending, and the first such item."""
+    """(copy,) rows or columns whose vectors equal those of an item before, ascending, and the first such item."""
     if not isinstance(scorer, Dot):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    vectors, lengths = (scorer.images, scorer.captions)[side], scorer.lengths[side]
+    vectors, lengths = (scorer.x, scorer.y)[side], scorer.lengths[side]
     _, of, count = np.unique(lengths, return_inverse=True, return_counts=True)
     likely = np.flatnonzero(count[of] > 1)  # equal vectors have equal lengths
     if not len(likely):

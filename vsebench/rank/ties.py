@@ -2,7 +2,7 @@
 
 Default: score descending, then lower gallery index, a total order, so that ranks and lists agree. ``optimistic`` ranks
 the relevant items of a tie first, ``pessimistic`` last. ``expected`` keeps the ties, so that metrics are means over all
-orders of tied items; ``mean-rank`` gives the m-th relevant item of a tie its mean rank over these orders.
+orders of tied items.
 """
 
 from __future__ import annotations
@@ -16,17 +16,11 @@ TIES: dict[str, str] = {
     "optimistic": "relevant items of a tie come first",
     "pessimistic": "relevant items of a tie come last",
     EXPECTED: "mean of the metric over all orders of the tied items",
-    "mean-rank": "mean rank over all orders of the tied items, put into the metric",
 }
 
 
 def check_ties(ties: str) -> str:
     """``ties`` if it is a known rule; raises UsageError otherwise."""
-    if ties == "mean":
-        fix = (
-            "use expected (mean of the metric over all orders of tied items) or mean-rank (metric of their mean ranks)"
-        )
-        raise UsageError("the tie rule 'mean' is ambiguous", fix=fix)
     if ties not in TIES:
         near = closest(ties, TIES)
         raise UsageError(f"unknown tie rule '{ties}'", fix=f"use {near[0] if near else ', '.join(TIES)}")

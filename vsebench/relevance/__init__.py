@@ -1,19 +1,18 @@
 """Relevance of gallery items to queries: one table of sources, of judgements and of graded gains.
 
 ```
- Split, direction ──► Source.grades ──► Grades   the judged pairs, and with their level the positives of every query
- Split, Spec      ──► Source.gains  ──► Gains    one number for every image-caption pair; those of judgements are grades
+ Split       ──► Source.grades ──► Grades   the judged pairs of both sides, and with their level the positives of each
+ Split, Spec ──► Source.gains  ──► Gains    one number for every image-caption pair; those of judgements are grades
 ```
 
 - ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as
-  ``cider:own=out``, and loading; ``settings``: what the settings mean; ``declared``: those that come with vsebench
+  ``cider:own=out``, what their settings mean, and loading; ``declared``: those that come with vsebench
 - ``grades``: ``Grades`` are judgements, sparse matrices of pairs; ``gains``: ``Gains``, of which rows and pairs are
   computed on request
 - judgements: ``coco`` (``eccv``, ``cxc``); ``own`` and ``labels``: those of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
-- ``matrix``: gains in a file; ``coarse``: gains of two sources combined
+- ``matrix``: gains in a file, and the check of values computed elsewhere; ``coarse``: gains of two sources combined
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
-- ``checks``: of values that were computed elsewhere
 """
 
 from __future__ import annotations

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import UsageError
-from ..types import Bool, Direction, Int, Split, Vectors
-from .gains import Gains, Progress
+from ..types import Bool, Int, Split, Vectors
+from .gains import Gains, Progress, Values
 from .sources import load_gains
 
 ABOVE = "above="
@@ -24,7 +24,7 @@ ROW_FRACTION = 0.05  # of the pairs of a row: from here on computing the row cos
 
 
 @dataclass(frozen=True, eq=False)
-class CoarseToFine:
+class CoarseToFine(Values):
     """g = costly where cheap > threshold, elsewhere cheap (or 0).
 
     Attributes:
@@ -39,23 +39,27 @@ class CoarseToFine:
     threshold: float
     elsewhere: str
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        out, above = self._divided(self.cheap.rows(direction, start, stop))
+        out, above = self._divided(self.cheap.rows(start, stop))
         if above.size and above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
-            out[above] = self.costly.rows(direction, start, stop)[above]
+            out[above] = self.costly.rows(start, stop)[above]
         elif above.any():
-            query, item = np.nonzero(above)
-            out[above] = self.costly.at(direction, query + start, item[:, None])[:, 0]
+            row, column = np.nonzero(above)
+            out[above] = self.costly.at(row + start, column[:, None])[:, 0]
         return out
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
-        query, item = (images, captions) if direction == "i2t" else (captions, images)
-        out, above = self._divided(self.cheap.at(direction, query, item[:, None])[:, 0])
+        out, above = self._divided(self.cheap.at(rows, columns[:, None])[:, 0])
         if above.any():
-            out[above] = self.costly.at(direction, query[above], item[above, None])[:, 0]
+            out[above] = self.costly.at(rows[above], columns[above, None])[:, 0]
         return out
+
+    @property
+    def T(self) -> CoarseToFine:
+        """See ``Values.T``."""
+        return replace(self, cheap=self.cheap.T, costly=self.costly.T)
 
     def _divided(self, cheap: Vectors) -> tuple[Vectors, Bool]:
         """The gains where the cheap ones decide, and where those exceed the threshold."""
@@ -78,13 +82,13 @@ def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str
         cheap.shape,
         CoarseToFine(cheap, costly, threshold, elsewhere),
         rows_affordable=cheap.rows_affordable,  # the costly ones are then computed for pairs
-        no_query=_either(costly.no_query, cheap.no_query),
+        no_queries=(_either(cheap.no_query, costly.no_query), _either(cheap.T.no_query, costly.T.no_query)),
     )
 
 
-def _either(one: Mapping[Direction, Bool], other: Mapping[Direction, Bool]) -> dict[Direction, Bool]:
+def _either(one: Bool | None, other: Bool | None) -> Bool | None:
     """The queries that one of two gains, or both, leave out."""
-    return {**other, **{d: queries | other.get(d, np.zeros_like(queries)) for d, queries in one.items()}}
+    return other if one is None else one if other is None else one | other
 
 
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:

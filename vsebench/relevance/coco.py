@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -16,32 +15,29 @@ from ..options import spell
 from ..sets.catalogue import declared, load_split
 from ..sets.packages import has_ids, judgement_file, read_judgements
 from ..sets.source import Check
-from ..types import Direction, Split
+from ..types import BOTH, DIRECTIONS, Both, Side, Split
 from .gains import shape_of
 from .grades import Grades, of_pairs
 from .sources import load
 
 JUDGED_SPLIT = "coco-5k"
-Files = Mapping[Direction, str]  # the name of the file in the package for each direction: query id -> ids of positives
-ECCV_FILES: Files = {"i2t": "eccv_image_to_caption.json", "t2i": "eccv_caption_to_image.json"}
-CXC_FILES: Files = {"i2t": "cxc_image_to_caption.json", "t2i": "cxc_caption_to_image.json"}
-COUNTS: dict[tuple[str, Direction], tuple[int, int, int]] = {  # queries, positives, positives not in the gallery
+Files = Both[str]  # names of the files in the package: query id -> ids of positives, of images and of captions
+ECCV_FILES: Files = "eccv_image_to_caption.json", "eccv_caption_to_image.json"
+CXC_FILES: Files = "cxc_image_to_caption.json", "cxc_caption_to_image.json"
+COUNTS: dict[str, Both[tuple[int, int, int]]] = {  # queries, positives, positives not in the gallery
     # Two positives are not among the 25,000 captions: 144675 of image 575916 and 467259 of image 421999.
-    ("eccv", "i2t"): (1_261, 22_550, 2),
-    ("eccv", "t2i"): (1_332, 11_279, 0),
-    ("cxc", "i2t"): (5_000, 35_585, 0),
-    ("cxc", "t2i"): (24_972, 35_585, 0),
+    "eccv": ((1_261, 22_550, 2), (1_332, 11_279, 0)),
+    "cxc": ((5_000, 35_585, 0), (24_972, 35_585, 0)),
 }
 
 
-def judged(name: str, files: Files, split: Split, direction: Direction, *, all_queries: bool = False) -> Grades:
-    """The judgements of one direction over the items of COCO 5K, in any order.
+def judged(name: str, files: Files, split: Split, *, all_queries: bool = False) -> Both[Grades]:
+    """The judgements over the items of COCO 5K, in any order: of images as queries, and of captions.
 
     Args:
         name: of the judgements.
         files: of the judgements.
         split: ``coco-5k``.
-        direction: ``i2t`` or ``t2i``.
         all_queries: whether every item of the split was judged as a query, so that those without positives are
             misses of ``no_positive``; otherwise the authors chose the queries.
 
@@ -53,14 +49,16 @@ def judged(name: str, files: Files, split: Split, direction: Direction, *, all_q
     if split.name != JUDGED_SPLIT:
         what = f"judgements '{name}' are of the complete gallery of COCO 5K, not of split '{split.name}'"
         raise UsageError(what, fix=f"use {spell('split', JUDGED_SPLIT)}")
-    path = judgement_file(files[direction])
-    return _load(name, files[direction], split, direction, all_queries, path, path.stat().st_mtime_ns)
+
+    def grades(side: Side) -> Grades:
+        path = judgement_file(files[side])
+        return _load(name, files[side], split, side, all_queries, path, path.stat().st_mtime_ns)
+
+    return grades(0), grades(1)
 
 
 @lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
-def _load(
-    name: str, file: str, split: Split, direction: Direction, all_queries: bool, path: Path, _modified: int
-) -> Grades:
+def _load(name: str, file: str, split: Split, side: Side, all_queries: bool, path: Path, _modified: int) -> Grades:
     lists = read_judgements(file)
     try:
         query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
@@ -68,9 +66,8 @@ def _load(
         positive_ids = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
     except (TypeError, ValueError) as error:
         raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
-    queries, gallery = split.image_ids, split.caption_ids
-    if direction == "t2i":
-        queries, gallery = gallery, queries
+    sides = split.image_ids, split.caption_ids
+    queries, gallery = sides[::-1] if side else sides
     query = places(queries, query_ids)
     if (query < 0).any():
         unknown_ids = query_ids[query < 0]
@@ -79,7 +76,7 @@ def _load(
         raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
     covered = np.arange(len(queries)) if all_queries else query[sizes > 0]
     pairs = np.repeat(query, sizes), places(gallery, positive_ids)
-    return of_pairs(name, direction, shape_of(split, direction), *pairs, judged=covered)
+    return of_pairs(name, shape_of(split, side), *pairs, judged=covered, where=path)
 
 
 def identity(files: Files, split: Split) -> str | None:
@@ -87,7 +84,7 @@ def identity(files: Files, split: Split) -> str | None:
     if split.name != JUDGED_SPLIT or not has_ids():
         return None
     digest = hashlib.sha256()
-    for file in files.values():
+    for file in files:
         digest.update(judgement_file(file).read_bytes())
     return f"eccv_caption#{digest.hexdigest()[:8]}"
 
@@ -106,7 +103,8 @@ def verify_judgements(name: str) -> list[Check]:
         return []
     checks = []
     split = load_split(JUDGED_SPLIT)
-    for (judgements, direction), published in COUNTS.items():
+    for judgements, side in product(COUNTS, BOTH):
+        direction, published = DIRECTIONS[side], COUNTS[judgements][side]
         try:
             found = load(judgements, split, direction)
         except VsebenchError as error:

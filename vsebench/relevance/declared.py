@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from ..files.formats import array_endings, array_suffixes
-from ..types import Direction, Split
+from ..types import Both, Split
 from .coco import CXC_FILES, ECCV_FILES, JUDGED_SPLIT, identity, judged
 from .gains import Gains, Progress, shape_of
 from .grades import Grades, of_pairs
@@ -33,15 +33,14 @@ def _later(module: str, name: str = "load") -> Loader:
     return load
 
 
-@lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
-def ground_truth(split: Split, direction: Direction) -> Grades:
+@lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
+def ground_truth(split: Split) -> Both[Grades]:
     """The pairs of a split: every caption with the image it was written for.
 
     Images without a caption are candidates and no queries: ``no_positive="miss"`` does not count them either.
     """
-    caption, image = np.arange(len(split.owners)), split.owners
-    pairs = (caption, image) if direction == "t2i" else (image, caption)
-    return of_pairs("gt", direction, shape_of(split, direction), *pairs)
+    shape, image, caption = shape_of(split), split.owners, np.arange(len(split.owners))
+    return of_pairs("gt", shape, image, caption), of_pairs("gt", shape[::-1], caption, image)
 
 
 GROUND_TRUTH = Source(

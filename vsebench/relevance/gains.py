@@ -1,8 +1,8 @@
 """Graded relevance: gains of every image and caption, and a specification of which gains are meant.
 
-Gains are a matrix with one number for every image and caption of a split, 125 million of them at the size of COCO 5K.
-The matrix is never stored: rows and pairs are computed on request. The value of a pair does not depend on the
-direction, the block, the thread or the method (``rows`` or ``at``).
+Gains are a matrix with one row an image and one column a caption of a split, 125 million numbers at the size of COCO
+5K. The matrix is never stored: rows, columns and pairs are computed on request. The value of a pair does not depend on
+the side of the queries (``Gains`` or its ``T``), the block, the thread or the method (``rows`` or ``at``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,43 +18,94 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..files.regular import expanded
 from ..log import note
-from ..types import Bool, Direction, Int, Split, Vectors
+from ..types import Bool, Both, Int, Split, Vectors
 
 Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 
 
 class Values(Protocol):
-    """The numbers of a kind of gains. Both methods may be called from several threads at once."""
+    """The numbers of a kind of gains, which have ``columns`` or ``T`` of their own. Threads may share them."""
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop`` with the complete gallery, a new array.
+    def rows(self, start: int, stop: int) -> Vectors:
+        """(row, column) float32 gains of rows ``start:stop`` with all columns, a new array.
 
         Runs on the calling thread, without the interpreter lock where it takes long.
         """
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32 gains of images and captions, a new array; ``direction`` says which of the two is the query.
+    def columns(self, start: int, stop: int) -> Vectors:
+        """(column, row) float32 gains of columns ``start:stop`` with all rows, as ``rows``."""
+        return self.T.rows(start, stop)
 
-        Bit for bit those of ``rows``, and the same in both directions.
-        """
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
+        """(pair,) float32 gains of rows and columns, a new array, bit for bit those of ``rows`` and ``columns``."""
+
+    @property
+    def T(self) -> Values:
+        """The same numbers, rows and columns exchanged."""
+        return _Turned(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _Turned(Values):
+    """Values whose rows are the columns of others."""
+
+    values: Values
+
+    def rows(self, start: int, stop: int) -> Vectors:
+        return self.values.columns(start, stop)
+
+    def columns(self, start: int, stop: int) -> Vectors:
+        return self.values.rows(start, stop)
+
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
+        return self.values.pairs(columns, rows)
+
+    @property
+    def T(self) -> Values:
+        return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class Replaced(Values):
+    """Values with ``own`` (column,) float32 gains of every column with its ``row`` (column,) int64."""
+
+    values: Values
+    row: Int
+    own: Vectors
+
+    def rows(self, start: int, stop: int) -> Vectors:
+        """See ``Values.rows``."""
+        out, columns = self.values.rows(start, stop), np.flatnonzero((self.row >= start) & (self.row < stop))
+        out[self.row[columns] - start, columns] = self.own[columns]
+        return out
+
+    def columns(self, start: int, stop: int) -> Vectors:
+        """See ``Values.columns``."""
+        out = self.values.columns(start, stop)
+        out[np.arange(stop - start), self.row[start:stop]] = self.own[start:stop]
+        return out
+
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
+        """See ``Values.pairs``."""
+        out, mine = self.values.pairs(rows, columns), np.flatnonzero(self.row[columns] == rows)
+        out[mine] = self.own[columns[mine]]
+        return out
 
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Graded relevance of every caption for every image of a split, and of every image for every caption.
+    """Graded relevance of every item of the gallery for every query: columns for rows, and of ``T`` rows for columns.
 
     Attributes:
         name: the view in a metric's name, e.g. ``cider`` in ``cider:NCS@10``.
         settings: everything that changes a value, in a fixed order, for the signature.
-        shape: (images, captions).
+        shape: (queries, gallery).
         values: computes them; indices are checked here.
         lowest: the smallest gain, or a lower bound, when it is known without computing every pair; else None.
         rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours.
-        own: (caption,) float32 gains of captions with their own images, in place of those of ``values``; with
-            ``image_of`` (caption,) int64.
         of_judgements: every gain is 0 or 1: these are judgements, among which no m items have the largest gains.
         negative_is_zero: whether gains below zero count as zero.
-        no_query: direction -> (query,) bool, the queries that no metric has a value of.
+        no_queries: (query,) bool, the queries that no metric has a value of, and those of ``T``; None without any.
     """
 
     name: str
@@ -63,31 +114,33 @@ class Gains:
     values: Values
     lowest: float | None = None
     rows_affordable: bool = True
-    own: tuple[Vectors, Int] | None = None
     of_judgements: bool = False
     negative_is_zero: bool = False
-    no_query: Mapping[Direction, Bool] = field(default_factory=dict)
+    no_queries: Both[Bool | None] = (None, None)
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    @property
+    def T(self) -> Gains:
+        """The same gains with the columns as queries."""
+        return replace(self, shape=self.shape[::-1], values=self.values.T, no_queries=self.no_queries[::-1])
+
+    @property
+    def no_query(self) -> Bool | None:
+        """(query,) bool, the queries that no metric has a value of; None without any."""
+        return self.no_queries[0]
+
+    def rows(self, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 gains of queries ``start:stop`` with the complete gallery, a new array.
 
         Raises:
             UsageError: no such queries.
         """
-        n = self.shape[0] if direction == "i2t" else self.shape[1]
+        n = self.shape[0]
         if not 0 <= start <= stop <= n:
-            raise UsageError(f"rows {start}:{stop} of {n} queries ({direction})", fix=f"ask for rows within 0:{n}")
-        out = self.values.rows(direction, start, stop)
-        if self.own is not None:
-            own, image_of = self.own
-            if direction == "t2i":
-                out[np.arange(stop - start), image_of[start:stop]] = own[start:stop]
-            else:
-                captions = np.flatnonzero((image_of >= start) & (image_of < stop))
-                out[image_of[captions] - start, captions] = own[captions]
+            raise UsageError(f"rows {start}:{stop} of {n} queries", fix=f"ask for rows within 0:{n}")
+        out = self.values.rows(start, stop)
         return np.maximum(out, np.float32(0)) if self.negative_is_zero else out
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
+    def at(self, queries: Int, items: Int) -> Vectors:
         """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); bit for bit those of ``rows``.
 
         Raises:
@@ -97,17 +150,12 @@ class Gains:
         if items.ndim != 2 or queries.shape != items.shape[:1]:
             what = f"items of shape {items.shape} for queries of shape {queries.shape}"
             raise UsageError(what, fix="give (query, k)")
-        query, item = np.repeat(queries, items.shape[1]), items.ravel()
-        images, captions = (query, item) if direction == "i2t" else (item, query)
-        for what, index, n in (("image", images, self.shape[0]), ("caption", captions, self.shape[1])):
+        pairs = np.repeat(queries, items.shape[1]), items.ravel()
+        for what, index, n in zip(("query", "item"), pairs, self.shape, strict=True):
             if len(index) and not 0 <= int(index.min()) <= int(index.max()) < n:
                 worst = int(index.min()) if int(index.min()) < 0 else int(index.max())
-                raise UsageError(f"{what} {worst} of {n}", fix=f"count {what}s from 0 to {n - 1}")
-        out = self.values.pairs(direction, images, captions)
-        if self.own is not None:
-            own, image_of = self.own
-            mine = np.flatnonzero(image_of[captions] == images)
-            out[mine] = own[captions[mine]]
+                raise UsageError(f"{what} {worst} of {n}", fix=f"give indices from 0 to {n - 1}")
+        out = self.values.pairs(*pairs)
         return (np.maximum(out, np.float32(0)) if self.negative_is_zero else out).reshape(items.shape)
 
     def without_negative(self) -> Gains:
@@ -131,9 +179,9 @@ class Spec:
         return None if self.argument is None else expanded(self.argument)
 
     @property
-    def holds(self) -> Direction | Literal["labels", ""]:
-        """What judgements of the user are said to be of: a direction, or class labels; empty where nothing is said."""
-        return self.settings.get("holds", "")  # type: ignore[return-value]
+    def holds(self) -> str:
+        """What judgements of the user are said to be of: ``i2t``, ``t2i`` or ``labels``; empty if nothing is said."""
+        return self.settings.get("holds", "")
 
     @property
     def what(self) -> str:
@@ -141,10 +189,10 @@ class Spec:
         return f"judgements '{self.kind}'"
 
 
-def shape_of(split: Split, direction: Direction = "i2t") -> tuple[int, int]:
-    """How many queries and items of the gallery a direction of a split has: images and captions in i2t."""
-    images, captions = len(split.image_ids), len(split.caption_ids)
-    return (images, captions) if direction == "i2t" else (captions, images)
+def shape_of(split: Split, side: int = 0) -> tuple[int, int]:
+    """How many queries and items of the gallery a side of a split has: images and captions, or the other way round."""
+    shape = len(split.image_ids), len(split.caption_ids)
+    return shape[::-1] if side else shape
 
 
 def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import BadInput
-from ..types import DIRECTIONS, NONE, QUERIES_OF, Bool, Direction, Float, Int, Relevance, Vectors
-from .gains import Gains, offsets
+from ..types import NONE, Bool, Both, Float, Int, Relevance, Vectors
+from .gains import Gains, Values, offsets
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -20,21 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Grades:
-    """The judged pairs of one direction. Pairs with a grade of at least ``level`` are relevant.
+    """The judged pairs of the queries of one side. Pairs with a grade of at least ``level`` are relevant.
 
     Attributes:
         name: of the judgements.
-        direction: of the queries.
         inside: (query, gallery) float64 grades in ascending order of the items; an entry of 0 is a judged pair too.
         outside: (query, any) float64 grades of items that are not in the gallery.
         judged: (query,) whether the judgements cover a query, with or without positives.
         level: the smallest grade of a positive; compared in float32, as matrices are read.
-        transposed: these are the pairs of the other direction, so that most queries may be without a positive.
+        transposed: these are the pairs of the other side, so that most queries may be without a positive.
         notes: what was decided when they were read, one sentence each.
     """
 
     name: str
-    direction: Direction
     inside: csr_array
     outside: csr_array
     judged: Bool
@@ -51,15 +49,15 @@ class Grades:
         queries = np.flatnonzero(found + missing)
         without = np.flatnonzero(self.judged & (found + missing == 0))
         ptr = offsets(found[queries])
-        return Relevance(self.name, self.direction, queries, ptr, inside.indices, missing[queries], without)
+        return Relevance(self.name, queries, ptr, inside.indices, missing[queries], without)
 
     def turned(self) -> Grades:
-        """The same pairs in the other direction; its judged queries are the items that have a grade."""
+        """The same pairs with the items as queries; judged are those that have a grade."""
         from scipy.sparse import csr_array
 
-        inside, other = self.inside.T.tocsr(), QUERIES_OF[self.direction]
+        inside = self.inside.T.tocsr()
         judged, outside = np.diff(inside.indptr) > 0, csr_array((inside.shape[0], 1))
-        return replace(self, direction=other, inside=inside, outside=outside, judged=judged)
+        return replace(self, inside=inside, outside=outside, judged=judged)
 
     def part(self, queries: Int, items: Int) -> Grades:
         """Those of some queries and items alone: (query,) and (item,) int64 indices."""
@@ -69,19 +67,19 @@ class Grades:
 
 
 def of_pairs(
-    name: str, direction: Direction, shape: tuple[int, int], query: Int, item: Int, grade: Float | None = None,
-    judged: Int = NONE,
+    name: str, shape: tuple[int, int], query: Int, item: Int, grade: Float | None = None, judged: Int = NONE,
+    where: str | Path | None = None,
 ) -> Grades:  # fmt: skip
     """The grades of judged pairs in any order.
 
     Args:
         name: of the judgements.
-        direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
         shape: the numbers of queries and of items of the gallery.
         query: (pair,) int64 query indices.
         item: (pair,) int64 gallery indices, or -1 for an item that is not in the gallery.
         grade: (pair,) float64; 1 without it.
         judged: query indices that the judgements cover, with or without positives, in any order.
+        where: the file, for errors.
 
     Raises:
         BadInput: a negative query, an item below -1, or a pair that occurs twice.
@@ -91,7 +89,7 @@ def of_pairs(
     query, item = np.asarray(query, np.int64), np.asarray(item, np.int64)
     grade = np.ones(len(query)) if grade is None else grade
     if len(query) and (query.min() < 0 or item.min() < -1):
-        raise BadInput(f"judgements '{name}' ({direction}) hold negative indices", fix="count indices from 0")
+        raise BadInput(f"judgements '{name}' hold negative indices", where=where, fix="count indices from 0")
     lost = np.flatnonzero(item < 0)
     outside = csr_array((grade[lost], (query[lost], np.arange(len(lost)))), shape=(shape[0], max(len(lost), 1)))
     if len(lost):
@@ -101,11 +99,11 @@ def of_pairs(
     if inside.nnz < len(item):
         places, count = np.unique(query * shape[1] + item, return_counts=True)
         first, twice = divmod(int(places[count > 1][0]), shape[1])
-        what = f"judgements '{name}' ({direction}) list item {twice} twice for query {first}"
-        raise BadInput(what, fix="list every positive once")
+        what = f"judgements '{name}' list item {twice} twice for query {first}"
+        raise BadInput(what, where=where, fix="list every positive once")
     covered = np.zeros(shape[0], np.bool_)
     covered[judged] = True
-    return Grades(name, direction, inside, outside, covered)
+    return Grades(name, inside, outside, covered)
 
 
 def _entries(matrix: csr_array, kept: Bool) -> csr_array:
@@ -141,31 +139,35 @@ class Entries:
 
 
 @dataclass(frozen=True, eq=False)
-class Sparse:
-    """Gains of both directions, 0 where nothing is judged; see ``gains.Values``."""
+class Sparse(Values):
+    """Gains of rows, and others of columns, which may have been judged apart; 0 where nothing is judged."""
 
-    of: Mapping[Direction, Entries]
+    of: Both[Entries]
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        return np.asarray(self.of[direction].matrix[start:stop].toarray(), np.float32)
+        return np.asarray(self.of[0].matrix[start:stop].toarray(), np.float32)
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
-        query, item = (images, captions) if direction == "i2t" else (captions, images)
-        return self.of[direction].of(query, item, 0.0).astype(np.float32)
+        return self.of[0].of(rows, columns, 0.0).astype(np.float32)
+
+    @property
+    def T(self) -> Sparse:
+        """See ``Values.T``."""
+        return Sparse(self.of[::-1])
 
 
-def as_gains(name: str, grades: Mapping[Direction, Grades]) -> Gains:
-    """Grades of both directions as gains: linear in the grade, as in trec_eval, and 0 of negative grades.
+def as_gains(name: str, grades: Both[Grades]) -> Gains:
+    """Grades of both sides as gains: linear in the grade, as in trec_eval, and 0 of negative grades.
 
     Positives that are not in the gallery have no gain: ideal gains are those of the gallery. A query without positives
     in the gallery has no value.
     """
-    of = {d: Entries(_entries(grades[d].inside, grades[d].inside.data > 0)) for d in DIRECTIONS}
+    rows, columns = (Entries(_entries(one.inside, one.inside.data > 0)) for one in grades)
     digest = hashlib.sha256()
-    for entries in of.values():
+    for entries in (rows, columns):
         digest.update(entries.places.tobytes() + entries.matrix.data.tobytes())
-    no_query = {d: np.diff(entries.matrix.indptr) == 0 for d, entries in of.items()}
-    shape = grades["i2t"].inside.shape
-    return Gains(name, {"sha256": digest.hexdigest()[:12]}, shape, Sparse(of), lowest=0.0, no_query=no_query)
+    no_queries = np.diff(rows.matrix.indptr) == 0, np.diff(columns.matrix.indptr) == 0
+    settings, values = {"sha256": digest.hexdigest()[:12]}, Sparse((rows, columns))
+    return Gains(name, settings, rows.matrix.shape, values, lowest=0.0, no_queries=no_queries)

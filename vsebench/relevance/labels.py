@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import shown
-from ..errors import BadInput, UsageError, count_of
+from ..errors import BadInput, UsageError, count_of, shown
 from ..files.columns import LABEL_COLUMNS, missing, read_table, text_of
 from ..files.ids import as_ids, id_array, match
 from ..files.read_pairs import columns_of

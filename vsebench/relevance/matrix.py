@@ -1,7 +1,8 @@
-"""Gains computed elsewhere: a matrix in a file, memory-mapped, or an array in memory."""
+"""Gains computed elsewhere: a matrix in a file, memory-mapped, or an array in memory; the check of their values."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,43 +18,45 @@ from ..files.regular import expanded
 from ..log import note
 from ..sets import placing
 from ..sets.match import rows_of
-from ..types import Direction, Int, Modality, Split, Vectors
-from .checks import check_values
-from .gains import Gains, Progress, shape_of
+from ..types import Int, Modality, Split, Vectors
+from .gains import Gains, Progress, Values, shape_of
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
+CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class Stored(Values):
     """An array, of which only the requested rows and pairs are read.
 
     Attributes:
-        values: (image, caption) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
+        values: (row, column) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
             rounded to float32.
-        image_order, caption_order: (image,) and (caption,) int64 row and column in ``values`` of every item of the
-            split, or None when ``values`` is in the order of the split.
+        row_order, column_order: (row,) and (column,) int64 row and column in ``values`` of every item of the split, or
+            None when ``values`` is in the order of the split.
     """
 
     values: npt.NDArray[Any]
-    image_order: Int | None = None
-    caption_order: Int | None = None
+    row_order: Int | None = None
+    column_order: Int | None = None
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        values, query_order, gallery_order = self.values, self.image_order, self.caption_order
-        if direction == "t2i":
-            values, query_order, gallery_order = values.T, gallery_order, query_order
-        block = values[start:stop] if query_order is None else values[query_order[start:stop]]
+        block = self.values[start:stop] if self.row_order is None else self.values[self.row_order[start:stop]]
         out = np.empty(block.shape, np.float32)
         out[...] = block
-        return out if gallery_order is None else np.ascontiguousarray(out[:, gallery_order])
+        return out if self.column_order is None else np.ascontiguousarray(out[:, self.column_order])
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
-        images = images if self.image_order is None else self.image_order[images]
-        captions = captions if self.caption_order is None else self.caption_order[captions]
-        return np.asarray(self.values[images, captions], np.float32)
+        rows = rows if self.row_order is None else self.row_order[rows]
+        columns = columns if self.column_order is None else self.column_order[columns]
+        return np.asarray(self.values[rows, columns], np.float32)
+
+    @property
+    def T(self) -> Stored:
+        """See ``Values.T``."""
+        return Stored(self.values.T, self.column_order, self.row_order)
 
 
 def load(split: Split, argument: str, settings: Mapping[str, str], progress: Progress | None) -> Gains:
@@ -135,3 +138,46 @@ def _arranged(split: Split, stored: Raw, rows_are: str, path: Path | None) -> Ga
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)
     return Gains("matrix", identity, shape, found, lowest=lowest, of_judgements=judged)
+
+
+def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = None) -> tuple[str, float, bool]:
+    """Check that every value is finite in float32; give a fingerprint of the array and what its values are.
+
+    Args:
+        values: (row, column) floats, maybe memory-mapped; read in chunks.
+        row: what a row is, in words, for errors.
+        where: the file, for errors.
+
+    Returns:
+        Eight hexadecimal digits of the SHA-256 of shape, dtype and values; the smallest value; whether all are 0 or 1.
+
+    Raises:
+        BadInput: a NaN, an infinity, a value beyond the range of float32, or one that float32 rounds to 0; the first
+            such row and column are named.
+    """
+    digest = hashlib.sha256(f"{values.shape} {values.dtype.str}".encode())
+    largest = np.finfo(np.float32).max
+    step = max(1, CHUNK // max(values.shape[1], 1))
+    smallest, binary = np.inf, True
+    for start in range(0, len(values), step):
+        block = np.ascontiguousarray(values[start : start + step])
+        # The comparison is also false for NaN, and needs no conversion that could overflow.
+        bad = ~((block <= largest) & (block >= -largest)) if block.itemsize > 2 else ~np.isfinite(block)
+        if bad.any():
+            r, c = (int(x[0]) for x in np.nonzero(bad))
+            large = bool(np.isfinite(block[r, c]))
+            raise BadInput(
+                f"{row} {start + r} holds {block[r, c]} in column {c}" + (", beyond float32" if large else ""),
+                where=where,
+                fix="scale the values to within 3.4e38, the limit of float32"
+                if large
+                else "find out what produced it and save the array again, every value finite",
+            )
+        if block.itemsize > 4 and (lost := (block != 0) & (block.astype(np.float32) == 0)).any():
+            r, c = (int(x[0]) for x in np.nonzero(lost))
+            what = f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32"
+            raise BadInput(what, where=where, fix="scale the values, or save 0 in its place")
+        digest.update(block.data)
+        smallest = min(smallest, float(block.min(initial=np.inf)))
+        binary = binary and bool(((block == 0) | (block == 1)).all())
+    return digest.hexdigest()[:8], smallest, binary

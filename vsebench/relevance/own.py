@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers, shown
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, shown
 from ..files.ids import places
 from ..files.pairs import Pairs, place
 from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
 from ..log import logged, warn
 from ..options import spell
-from ..types import DIRECTIONS, QUERIES_OF, SIDES, Bool, Direction, Float, Int, Split
+from ..types import BOTH, DIRECTIONS, SIDES, Bool, Both, Float, Int, Side, Split, numbers
 from .gains import Gains, Spec, shape_of
 from .grades import Grades, of_pairs
 from .labels import in_memory, of_labels, read_labels
@@ -26,11 +25,11 @@ from .sources import LABELS, Source
 
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
 BLOCK = 1 << 22  # entries of a matrix read at a time
-Both = dict[Direction, Grades]
+OfSide = tuple[Side, Grades]
 
 
-def read(spec: Spec, split: Split) -> list[Grades]:
-    """The judgements of a file or a value: pairs, a matrix, or labels, of one direction or both.
+def read(spec: Spec, split: Split) -> list[OfSide]:
+    """The judgements of a file or a value: pairs, a matrix, or labels, of the queries of one side or both.
 
     Args:
         spec: the name of the judgements, and a path or a value in memory; ``holds`` is a direction or ``labels``.
@@ -45,12 +44,11 @@ def read(spec: Spec, split: Split) -> list[Grades]:
         return [of_read(spec.kind, one, split) for one in pairs]
     if spec.holds == LABELS:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
-        both = both_ways(spec.kind, *of_labels(labels, split), "label")
-        return list(both.values())
+        return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, split), "label"), strict=True))
     with logged() as log:
         gains = of_file(split, spec.path) if spec.path else of_array(split, numbers(spec.values, spec.what))
-    both = of_matrix(spec.kind, gains, [note for note in log.notes if "float64" not in note])
-    return [grades for direction, grades in both.items() if spec.holds in ("", direction)]
+    both = of_matrix(spec.kind, gains, [note for note in log.notes if log.weights[note] != "detail"])
+    return [(side, both[side]) for side in BOTH if spec.holds in ("", DIRECTIONS[side])]
 
 
 def pairs_of(spec: Spec) -> list[Pairs] | None:
@@ -64,28 +62,27 @@ def pairs_of(spec: Spec) -> list[Pairs] | None:
     return read_pairs(path or spec.values, stated, where=spec.what)
 
 
-def of_read(name: str, pairs: Pairs, split: Split) -> Grades:
+def of_read(name: str, pairs: Pairs, split: Split) -> OfSide:
     """The grades of pairs as they were read; raises as ``vsebench.files.pairs.place``."""
     placed = place(pairs, split)
-    direction = placed.direction
-    assert direction is not None  # it is placed
-    shape = shape_of(split, direction)
-    found = of_pairs(name, direction, shape, placed.query, placed.item, placed.grade, placed.given)
-    return replace(found, notes=placed.notes)
+    side: Side = 0 if placed.direction == DIRECTIONS[0] else 1
+    shape = shape_of(split, side)
+    found = of_pairs(name, shape, placed.query, placed.item, placed.grade, placed.given, placed.where)
+    return side, replace(found, notes=placed.notes)
 
 
-def of_matrix(name: str, gains: Gains, notes: Sequence[str]) -> Both:
+def of_matrix(name: str, gains: Gains, notes: Sequence[str]) -> Both[Grades]:
     """The entries other than 0 of a matrix; images and captions without any are no judged queries."""
     from scipy.sparse import csr_array, vstack
 
     images, captions = gains.shape
     step = max(1, BLOCK // captions)
-    rows = [csr_array(gains.rows("i2t", i, min(i + step, images)), dtype=np.float64) for i in range(0, images, step)]
+    rows = [csr_array(gains.rows(i, min(i + step, images)), dtype=np.float64) for i in range(0, images, step)]
     return both_ways(name, vstack(rows, format="csr"), None, notes, "entry")
 
 
-def both_ways(name: str, grades: Any, judged: tuple[Bool, Bool] | None, notes: Sequence[str], what: str) -> Both:
-    """The (image, caption) grades in both directions; items without a grade are no queries, which a note says.
+def both_ways(name: str, grades: Any, judged: Both[Bool] | None, notes: Sequence[str], what: str) -> Both[Grades]:
+    """The (image, caption) grades of both sides as queries; items without one are no queries, which a note says.
 
     Args:
         name: of the judgements.
@@ -97,49 +94,49 @@ def both_ways(name: str, grades: Any, judged: tuple[Bool, Bool] | None, notes: S
     from scipy.sparse import csr_array
 
     grades.sort_indices()
-    one = Grades(name, "i2t", grades, csr_array((grades.shape[0], 1)), np.diff(grades.indptr) > 0)
-    both: Both = {"i2t": one, "t2i": one.turned()}
+    images = Grades(name, grades, csr_array((grades.shape[0], 1)), np.diff(grades.indptr) > 0)
+    captions = images.turned()
     if judged is not None:
-        both = {d: replace(both[d], judged=queries) for d, queries in zip(DIRECTIONS, judged, strict=True)}
+        images, captions = replace(images, judged=judged[0]), replace(captions, judged=judged[1])
     meaning = (
         f"have no {what}: they are no queries, and count in no metric, with {spell('no_positive', 'miss')} as well"
     )
-    counts = {d: (int((~g.judged).sum()), len(g.judged)) for d, g in both.items()}
-    notes = (*notes, *_counted(counts, "", meaning))
-    return {d: replace(g, notes=notes) for d, g in both.items()}
+    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in (images, captions)], "", meaning))
+    return replace(images, notes=notes), replace(captions, notes=notes)
 
 
-def complete(found: Sequence[Grades], level: float, where: str) -> Both:
-    """The grades of several files by direction; a direction that none has is the transpose of the other.
+def complete(found: Sequence[OfSide], level: float, where: str) -> Both[Grades]:
+    """The grades of several files by the side of the queries; a side that none has is the transpose of the other.
 
     Raises:
-        BadInput: two have one direction; the level leaves a direction without a positive.
+        BadInput: two have one side; the level leaves a side without a positive.
     """
-    both: Both = {}
-    for one in found:
-        if one.direction in both:
-            raise BadInput(f"judgements of {one.direction} are given twice", where=where, fix="give each once")
-        both[one.direction] = replace(one, level=level)
-    if len(both) == 1:
-        ((direction, one),) = both.items()
-        other = QUERIES_OF[direction]
-        both[other] = replace(one.turned(), transposed=True, notes=(f"{other} is the transpose of {direction}",))
+    of: dict[int, Grades] = {}
+    for side, one in found:
+        if side in of:
+            raise BadInput(f"judgements of {DIRECTIONS[side]} are given twice", where=where, fix="give each once")
+        of[side] = replace(one, level=level)
+    if len(of) == 1:
+        ((given, one),) = of.items()
+        notes = (f"{DIRECTIONS[1 - given]} is the transpose of {DIRECTIONS[given]}",)
+        of[1 - given] = replace(one.turned(), transposed=True, notes=notes)
+    both = of[0], of[1]
     _check_level(both, where)
     return both
 
 
-def within(both: Both, complete: Split, part: Split) -> Both:
+def within(both: Both[Grades], complete: Split, part: Split) -> Both[Grades]:
     """The judgements of a split among the items of a part of it."""
-    index = {side: places(complete.ids(side), part.ids(side)) for side in SIDES["i2t"]}
-    return {direction: one.part(*(index[side] for side in SIDES[direction])) for direction, one in both.items()}
+    images, captions = (places(complete.ids(modality), part.ids(modality)) for modality in SIDES["i2t"])
+    return both[0].part(images, captions), both[1].part(captions, images)
 
 
-def _check_level(both: Both, where: str) -> None:
-    """Refuse a level that leaves a direction without a positive, and warn if most judged queries have none.
+def _check_level(both: Both[Grades], where: str) -> None:
+    """Refuse a level that leaves a side without a positive, and warn if most judged queries have none.
 
-    A transpose may have any number: most of its queries were not judged.
+    A transpose may have any number, as most of its queries were not judged, and is checked last.
     """
-    for direction, one in both.items():
+    for direction, one in sorted(zip(DIRECTIONS, both, strict=True), key=lambda of: of[1].transposed):
         queries, judged = len(one.positives.queries), int(one.judged.sum())
         if queries and (one.transposed or 2 * queries >= judged):
             continue
@@ -155,29 +152,28 @@ def _check_level(both: Both, where: str) -> None:
         warn(f"{what}; the others count in no metric, or as a miss with {spell('no_positive', 'miss')}")
 
 
-def source(both: Both) -> Source:
-    """The judgements of both directions as a source, which is valid for their split alone."""
-    name, level = both["i2t"].name, both["i2t"].level
-    notes = dict.fromkeys(note for one in both.values() for note in one.notes)
-    both = {direction: both[direction] for direction in DIRECTIONS}
+def source(both: Both[Grades]) -> Source:
+    """The judgements of both sides as a source, which is valid for their split alone."""
+    name, level = both[0].name, both[0].level
+    notes = dict.fromkeys(note for one in both for note in one.notes)
     meaning = f"have no positive: they count in no metric, or as a miss with {spell('no_positive', 'miss')}"
-    without = {d: (one.positives.skipped, int(one.judged.sum())) for d, one in both.items()}
+    without = [(one.positives.skipped, int(one.judged.sum())) for one in both]
     identity = _identity(both)
     return Source(
         name=name,
         title=name,
         meaning=f"judgements of one's own, of grade {level:g} or more; the complete gallery is ranked",
         rule=f"a grade of at least {level:g}",
-        grades=lambda split, direction: both[direction],
+        grades=lambda split: both,
         identity=lambda split: identity,
         notes=(*notes, *_counted(without, "judged ", meaning)),
     )
 
 
-def _identity(both: Both) -> str:
+def _identity(both: Both[Grades]) -> str:
     """``own#`` and eight digits of the SHA-256 of the level and the judged pairs, by query, item and grade."""
-    digest = hashlib.sha256(f"{both['i2t'].level:g}".encode())
-    for one in both.values():
+    digest = hashlib.sha256(f"{both[0].level:g}".encode())
+    for one in both:
         (query, item, grade), lost = _triples(one.inside), one.outside
         if lost.nnz:
             outside = _triples(lost)[0], np.full(lost.nnz, -1), lost.data
@@ -194,7 +190,7 @@ def _triples(matrix: Any) -> tuple[Int, Int, Float]:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), matrix.indices, matrix.data
 
 
-def _counted(counts: Mapping[Direction, tuple[int, int]], word: str, meaning: str) -> list[str]:
-    """One note on queries of both directions, of each (how many, of how many); none where there are none."""
-    parts = [f"{k:,} of {n:,} {word}{SIDES[d][0]}s" for d, (k, n) in counts.items() if k]
+def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str) -> list[str]:
+    """One note on images and captions as queries, of each (how many, of how many); none where there are none."""
+    parts = [f"{k:,} of {n:,} {word}{side}s" for side, (k, n) in zip(SIDES["i2t"], counts, strict=True) if k]
     return [f"{' and '.join(parts)} {meaning}"] if parts else []

@@ -14,12 +14,12 @@ from typing import Literal
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..log import about
 from ..options import spell
 from ..registry import unknown
-from ..types import DIRECTIONS, Direction, Relevance, Split
+from ..types import DIRECTIONS, Both, Direction, Relevance, Split
 from .gains import Gains, Progress, Spec
 from .grades import Grades, as_gains
-from .settings import SETTINGS
 
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
 # Split (with its captions, where the source needs them), argument, the value of every setting, and a callback for the
@@ -27,9 +27,93 @@ LABELS = "labels"  # the view of gains made from labels of the items, see ``vseb
 Loader = Callable[[Split, "str | None", Mapping[str, str], "Progress | None"], Gains]
 
 
-def _split_alone(split: Split) -> None:
-    """The identity of what nothing but the split decides."""
-    return
+@dataclass(frozen=True)
+class Setting:
+    """One setting.
+
+    Attributes:
+        question: what it decides.
+        values: value -> what it does.
+        other: values that are not listed, such as a file, and what they do; empty when there are none.
+    """
+
+    question: str
+    values: Mapping[str, str]
+    other: str = ""
+
+
+SETTINGS: dict[str, Setting] = {
+    "own": Setting(
+        "Is a caption compared with itself? It matters for the gain of a caption and its own image, whose captions "
+        "include it. All other gains are the same.",
+        {
+            "in": "yes: the caption is one of the captions of its image, as in the released code of the NCS authors. "
+            "Its own gain is then among the largest",
+            "out": "no: it is compared with the other captions of its image. With one caption an image there are none, "
+            "and its own gain is 0",
+            "one": "the gain of a caption and its own image is set to 1, whatever its captions say",
+        },
+    ),
+    "agg": Setting(
+        "An image has several captions. How are the similarities of a caption to each of them combined into one gain?",
+        {
+            "max": "the largest of them: one similar caption is enough",
+            "mean": "their mean: a caption must suit all captions of the image",
+            "first": "that of the first caption; the others are ignored",
+        },
+    ),
+    "variant": Setting(
+        "Which CIDEr?",
+        {
+            "d": "CIDEr-D, which counts a repeated n-gram no more often than the reference has it, and has a penalty "
+            "for a difference in length. It is what captioning papers report",
+            "plain": "the original CIDEr, without both",
+        },
+    ),
+    "df": Setting(
+        "CIDEr gives n-grams that occur with many images little weight. In which captions are these document "
+        "frequencies counted? Values change with the corpus.",
+        {"split": "in those of the evaluated split; an image counts once for all of its captions"},
+        other="a file of captions with image ids (`df=train.jsonl`)",
+    ),
+    "tokens": Setting(
+        "How are captions split into words?",
+        {
+            "ptb": "lower case, Penn Treebank rules, without punctuation: the words of the COCO evaluation server",
+            "whitespace": "lower case, split at spaces; punctuation stays with its word (`dog.` is not `dog`)",
+        },
+    ),
+    "text": Setting(
+        "Which text is parsed into objects, attributes and relations?",
+        {
+            "original": "the caption as it was written",
+            "ptb": "its `ptb` tokens, as on the COCO evaluation server",
+        },
+    ),
+    "idf": Setting(
+        "Do rare words have more weight?",
+        {
+            "no": "all words have the same weight",
+            "yes": "a word has the weight log(images / images with the word in a caption)",
+        },
+    ),
+    "negative": Setting(
+        "What happens to gains below 0? NCS and nDCG add gains up and refuse negative ones.",
+        {"keep": "they stay as they are", "zero": "they count as 0, in every metric"},
+    ),
+    "elsewhere": Setting(
+        "Which gain has a pair whose cheap gain does not exceed the threshold?",
+        {"cheap": "the cheap gain, as in the paper", "zero": "0, as in code published with the paper"},
+    ),
+    "rows": Setting(
+        "Which side are the rows of the matrix?",
+        {
+            "auto": "decided by the shape of the matrix; images where it is square",
+            "images": "rows are images, columns captions",
+            "captions": "rows are captions, columns images",
+        },
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -42,8 +126,9 @@ class Source:
         meaning: one line: what a gain measures, or which candidates are positives and which are ranked.
         rule: when a candidate is a positive, or the formula of a gain.
         load: ``load(split, argument, settings, progress)`` gives the gains.
-        grades: ``grades(split, direction)`` gives the judged pairs; raises UsageError for a split that was not judged,
-            MissingPackage when the judgements are not installed, BadInput when their files are damaged.
+        grades: ``grades(split)`` gives the judged pairs of images as queries, and those of captions; raises UsageError
+            for a split that was not judged, MissingPackage when the judgements are not installed, BadInput when their
+            files are damaged.
         reference: the publication.
         cite: citation key of ``docs/glossary.md``.
         needs: what has to be installed, built or given.
@@ -53,7 +138,7 @@ class Source:
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         notes: what was decided when judgements were read.
         low, high: range of a gain; None where there is no bound.
-        settings: key -> allowed values, the default first; ``settings.SETTINGS`` says what they mean.
+        settings: key -> allowed values, the default first; ``SETTINGS`` says what they mean.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
         nested: whether the argument consists of other specifications with settings of their own.
@@ -66,11 +151,11 @@ class Source:
     meaning: str
     rule: str
     load: Loader | None = None
-    grades: Callable[[Split, Direction], Grades] | None = None
+    grades: Callable[[Split], Both[Grades]] | None = None
     reference: str = ""
     cite: str = ""
     needs: str = ""
-    identity: Callable[[Split], str | None] = _split_alone
+    identity: Callable[[Split], str | None] = lambda split: None
     splits: tuple[str, ...] = ()
     folds: bool = False
     notes: tuple[str, ...] = ()
@@ -112,15 +197,16 @@ class Source:
             raise UsageError(f"{self.name}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
         return value
 
-    def positives(self, split: Split, direction: Direction) -> Relevance:
-        """The positives of the items of a split; raises as ``grades``."""
+    def positives(self, split: Split) -> Both[Relevance]:
+        """The positives of the images of a split, and those of its captions; raises as ``grades``."""
         assert self.grades is not None  # they are judgements
-        return self.grades(split, direction).positives
+        images, captions = self.grades(split)
+        return images.positives, captions.positives
 
     def gains(self, split: Split, spec: Spec, progress: Progress | None = None) -> Gains:
         """The gains of a split by this source; raises as ``load_gains``."""
         if self.grades is not None:
-            return as_gains(self.name, {direction: self.grades(split, direction) for direction in DIRECTIONS})
+            return as_gains(self.name, self.grades(split))
         assert self.load is not None  # it is one of the two
         settings = {key: self.value(spec.settings, key) for key in self.settings}
         if self.captions == "needed" and split.captions is None:
@@ -128,8 +214,8 @@ class Source:
             raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
         gains = self.load(split, spec.argument, settings, progress)
         without = np.bincount(split.owners, minlength=len(split.image_ids)) == 0
-        if self.compares_captions and without.any():  # an image without a caption is a candidate alone
-            gains = replace(gains, no_query={"i2t": without, **gains.no_query})
+        if self.compares_captions and without.any() and gains.no_query is None:  # such an image is a candidate alone
+            gains = replace(gains, no_queries=(without, gains.no_queries[1]))
         return gains.without_negative() if settings.get("negative") == "zero" else gains
 
 
@@ -203,10 +289,9 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
     if direction not in DIRECTIONS:
         raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
     if name not in (known := judgements()):
-        error = unknown("judgements", name, known)
         only = f"those that are given with {spell('judgements')} are known to that evaluation only"
-        raise UsageError(error.what, fix=f"{error.fix}; {only}")
-    return known[name].positives(split, direction)
+        raise unknown("judgements", name, known).also(only)
+    return known[name].positives(split)[DIRECTIONS.index(direction)]
 
 
 def source_of(head: str) -> Source | None:
@@ -275,4 +360,5 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
         MissingPackage: something has to be installed or built first; the message has the command.
     """
     spec = parse_spec(text) if isinstance(text, str) else text
-    return SOURCES[spec.kind].gains(split, spec, progress)
+    with about(spec.kind):
+        return SOURCES[spec.kind].gains(split, spec, progress)

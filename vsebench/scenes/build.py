@@ -18,12 +18,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import BadInput, DiskError, MissingPackage, UsageError
 from ..files.atomic import locked, make_folder, refused, write_atomically, write_folder
 from ..files.caption_rows import CaptionRows
 from ..files.regular import sha256_of
 from ..memory import require, size
+from ..options import public
 from ..sets.stored import declaration, declare, store, stored_path
 from .content import KINDS
 from .folder import (

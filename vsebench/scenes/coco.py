@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..arguments import public
 from ..errors import MissingPackage, UsageError
 from ..files.atomic import locked, make_folder, refused, write_folder
 from ..files.regular import expanded
+from ..options import public
 from ..registry import unknown
 from .folder import CAPTIONS, SCENES, check_content
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from ..numeric.parallel import each
 from ..relevance.grades import Grades, of_pairs
-from ..types import Direction, Int, Split
+from ..types import Both, Int, Split
 from .folder import FACTS_COUNT
 from .settings import of_split
 from .truth import Truth, fingerprint, truth_of
@@ -16,8 +17,8 @@ from .truth import Truth, fingerprint, truth_of
 BLOCK = 1 << 22  # pairs compared at a time
 
 
-@lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
-def entailed(split: Split, direction: Direction) -> Grades:
+@lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
+def entailed(split: Split) -> Both[Grades]:
     """The captions that state at least one fact and of whose facts all hold in the scene of an image.
 
     Captions that are true of no image, and images of which no caption is true, are no queries; they are in
@@ -28,23 +29,18 @@ def entailed(split: Split, direction: Direction) -> Grades:
     """
     truth = truth_of(split)
     n, m = len(truth.scenes), len(truth.facts)
-    queries, gallery = (n, m) if direction == "i2t" else (m, n)
-    height = max(1, BLOCK // gallery)
-    blocks = each(lambda start: _true(truth, direction, start, min(start + height, queries)), range(0, queries, height))
-    found = np.concatenate([count for count, _ in blocks])
-    items = np.concatenate([item for _, item in blocks])
-    return of_pairs(
-        "entails", direction, (queries, gallery), np.repeat(np.arange(queries), found), items, judged=np.arange(queries)
-    )
+    height = max(1, BLOCK // n)
+    blocks = each(lambda start: _true(truth, start, min(start + height, m)), range(0, m, height))
+    count, images = (np.concatenate(x) for x in zip(*blocks, strict=True))
+    captions = of_pairs("entails", (m, n), np.repeat(np.arange(m), count), images, judged=np.arange(m))
+    return replace(captions.turned(), judged=np.ones(n, np.bool_)), captions
 
 
-def _true(truth: Truth, direction: Direction, start: int, stop: int) -> tuple[Int, Int]:
-    """(query,) how many items of the gallery are positives of queries ``start:stop``, and which, row after row."""
-    stated = truth.facts[:, FACTS_COUNT]
+def _true(truth: Truth, start: int, stop: int) -> Both[Int]:
+    """(caption,) how many images captions ``start:stop`` are true of, and which, caption after caption."""
+    stated = truth.facts[start:stop, FACTS_COUNT, None]
     stated = np.where(stated > 0, stated, -1)  # a caption that states nothing is true of nothing
-    all_hold = truth.matched_rows(direction, start, stop) == (
-        stated if direction == "i2t" else stated[start:stop, None]
-    )
+    all_hold = truth.matched((0, len(truth.scenes)), (start, stop)) == stated
     return np.count_nonzero(all_hold, axis=1), np.nonzero(all_hold)[1]
 
 

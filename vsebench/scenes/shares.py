@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..errors import count_of
 from ..log import note
-from ..relevance.gains import Gains, Progress, shape_of
-from ..types import Direction, Int, Split, Vectors
+from ..relevance.gains import Gains, Progress, Values, shape_of
+from ..types import Int, Split, Vectors
 from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
 
@@ -20,7 +20,7 @@ PIECE = 1024  # captions, so that what is transposed for rows of images stays in
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class Share(Values):
     """``factor * facts that hold / (of_images + of_captions)``.
 
     Attributes:
@@ -35,11 +35,8 @@ class Share:
     of_images: Vectors
     of_captions: Vectors
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``, a new array."""
-        if direction == "t2i":
-            total = self.of_captions[start:stop, None] + self.of_images
-            return self._quotient(self.truth.matched_rows("t2i", start, stop), total)
+    def rows(self, start: int, stop: int) -> Vectors:
+        """See ``Values.rows``."""
         n = len(self.of_captions)
         out = np.empty((stop - start, n), np.float32)
         for first in range(0, n, PIECE):
@@ -48,8 +45,13 @@ class Share:
             out[:, first:last] = self._quotient(self.truth.matched((start, stop), (first, last)).T, total)
         return out
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32 gains, the same in both directions."""
+    def columns(self, start: int, stop: int) -> Vectors:
+        """See ``Values.columns``."""
+        total = self.of_captions[start:stop, None] + self.of_images
+        return self._quotient(self.truth.matched((0, len(self.of_images)), (start, stop)), total)
+
+    def pairs(self, images: Int, captions: Int) -> Vectors:
+        """See ``Values.pairs``."""
         return self._quotient(
             self.truth.matched_pairs(images, captions), self.of_images[images] + self.of_captions[captions]
         )
@@ -92,4 +94,4 @@ def _gains(name: str, split: Split, share: Share) -> Gains:
     if none:
         note(f"{count_of(none, 'caption states', 'captions state')} no fact: no value as a query")
     settings = {"scenes": fingerprint(share.truth)}
-    return Gains(name, settings, shape_of(split), share, lowest=0.0, no_query={"t2i": silent} if none else {})
+    return Gains(name, settings, shape_of(split), share, lowest=0.0, no_queries=(None, silent if none else None))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import public
 from ..errors import BadInput
+from ..options import public
 from ..registry import unknown
 from ..types import Ids, Int
 from .facts import AT_LEAST_TWO, UNSAID, Facts, Mention

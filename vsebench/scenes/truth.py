@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..options import spell
-from ..types import Direction, Int, Split, Vectors
+from ..types import Int, Split, Vectors
 from .folder import FACTS_COUNT, SCENE_FACTS, Codes, check_content
 from .settings import of_split
 from .store import StoredScenes, open_scenes
@@ -37,12 +37,6 @@ class Truth:
     def stated(self) -> Vectors:
         """(caption,) float32 number of facts that every caption states."""
         return self.facts[:, FACTS_COUNT].astype(np.float32)
-
-    def matched_rows(self, direction: Direction, start: int, stop: int) -> Codes:
-        """(query, gallery) int8 numbers of facts that hold, of queries ``start:stop``; a view for ``i2t``."""
-        if direction == "t2i":
-            return self.matched((0, len(self.scenes)), (start, stop))
-        return self.matched((start, stop), (0, len(self.facts))).T
 
     def matched(self, images: tuple[int, int], captions: tuple[int, int]) -> Codes:
         """(caption, image) int8 numbers of facts that hold, of ranges (start, stop)."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arguments import public
 from ..errors import count_of
 from ..files.caption_rows import CaptionRows, rows_sha256, texts_sha256
+from ..options import public
 from ..types import Split
 from .declared import DeclaredSplit
 from .identity import DeclaredSets, settle

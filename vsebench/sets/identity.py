@@ -134,8 +134,8 @@ class DeclaredSets(SetSource):
             try:
                 rows = settle(from_file(one_file(Path(how.source), *USUAL[split.built_as])), split)
             except BadInput as error:
-                fix = error.fix or f"give one of: {'; '.join(split.sources)}"
-                error.fix = f"{fix}; a data set of your own needs another name"
+                error.fix = error.fix or f"give one of: {'; '.join(split.sources)}"
+                error.also("a data set of your own needs another name")
                 raise
             store(path, rows)
         return path

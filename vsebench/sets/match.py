@@ -134,7 +134,7 @@ def _part(file: Raw, name: str) -> str:
     try:
         splits.declared(name)
     except UsageError as error:
-        error.fix = f"{error.fix}; or name every file after its language, as in de=FILE, or save the ids of the set"
+        error.also("or name every file after its language, as in de=FILE, or save the ids of the set")
         raise
     return name
 
@@ -169,7 +169,7 @@ def _nearly_coco(file: Raw) -> str:
     except RepeatedIds:
         raise
     except BadInput as error:
-        error.fix = f"{error.fix}; or add {spell('split', 'custom')} to rank the file's own items"
+        error.also(f"or add {spell('split', 'custom')} to rank the file's own items")
         raise
 
 
@@ -362,5 +362,5 @@ def _refuse_part_of_known(file: Raw) -> None:
             what = f"ids such as '{shown(shows)}' are of split '{split}', which is not built here"
             raise BadInput(what, where=file.where, fix=error.fix) from error
         except BadInput as error:
-            error.fix = f"{error.fix}; or give image_of_text (the image id of every text) to rank the file's own items"
+            error.also("or give image_of_text (the image id of every text) to rank the file's own items")
             raise

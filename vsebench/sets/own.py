@@ -36,9 +36,8 @@ class OwnSets(SetSource):
     def build(self, name: str, how: Build) -> Path:
         """Declare a data set of one's own."""
         if how.source is None:
-            error = unknown("split", name, names())
-            fix = f"{error.fix}, or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
-            raise UsageError(error.what, fix=fix)
+            own = f"or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
+            raise unknown("split", name, names()).also(own)
         check_name(name)
         path = stored_path(name)
         how.refuse_built(name, path, ", or choose another name")

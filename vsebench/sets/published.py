@@ -387,7 +387,8 @@ def rows_of(
             yield declared, rows
     except BadInput as error:
         layout = f"'{found.name}' is published as {found.files_of(languages)}: {found.layout.shape}"
-        raise BadInput(error.what, where=error.where, fix=f"{error.fix}; {layout}" if error.fix else layout) from error
+        error.also(layout)
+        raise
 
 
 def _check(found: PublishedSet, rows: CaptionRows) -> None:

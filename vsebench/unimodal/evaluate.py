@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__, signature
-from ..arguments import ARRAYS, numbers, public
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.intervals import Key
-from ..evaluation.options import Options
+from ..evaluation.options import INTERVALS
 from ..files.raw import Raw
 from ..log import logged
 from ..metrics import Metric, parse
@@ -28,7 +27,7 @@ from ..metrics.graded_ranking import GradedRanking
 from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, in_turn
-from ..options import check_one, check_word, spell
+from ..options import ARRAYS, check_word, public, spell
 from ..rank.order import QUERIES
 from ..relevance.sources import LABELS
 from ..results.model import Resampling, Result
@@ -46,6 +45,7 @@ from ..types import (
     Vectors,
     as_array,
     is_path,
+    numbers,
 )
 from .distances import LabelDistance
 from .files import read_vectors
@@ -125,7 +125,7 @@ def evaluate_unimodal(
     """
     started = provenance.now()
     measured = label_metrics(metrics)
-    check_one(Options, "interval", interval)
+    check_word("interval", interval, INTERVALS)
     check_word("similarity", similarity, SIMILARITIES)
     if modality is None:
         modality = vectors.modality if isinstance(vectors, Embeddings) and vectors.modality else "image"

@@ -19,9 +19,8 @@ SIMILARITIES = ("euclidean", "cosine", "dot")
 class Distance(Dot):
     """Half of the squared Euclidean distance of float32 vectors, negated.
 
-    The canonical score of a pair is a float64 sum of squared differences in one fixed order. Blocks are ``x.y - |y|^2 /
-    2``: without the length of the image, which does not change the order of the captions. So this scorer orders
-    captions by images alone.
+    The canonical score of a pair is a float64 sum of squared differences in one fixed order. Tiles are
+    ``x.y - |x|^2 / 2 - |y|^2 / 2``.
 
     Raises:
         BadInput: a vector is so long that products of float32 numbers would overflow.
@@ -40,45 +39,49 @@ class Distance(Dot):
 
     @cached_property
     def squares(self) -> tuple[Float, Float]:
-        """(image,) and (caption,) float64 squared lengths."""
-        x, y = (np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in (self.images, self.captions))
+        """(row,) and (column,) float64 squared lengths."""
+        x, y = (np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in (self.x, self.y))
         return x, y
 
     @cached_property
     def lengths(self) -> tuple[Float, Float]:
-        """(image,) and (caption,) float64 numbers whose product is at least ``(|x| + |y|)^2`` of any pair."""
+        """(row,) and (column,) float64 numbers whose product is at least ``(|x| + |y|)^2`` of any pair."""
         x, y = map(np.sqrt, self.squares)
         return x + y.max(), y + x.max()
 
     @cached_property
-    def error(self) -> tuple[Float, Float]:
-        """(image,) bounds of the product, of the rounding of ``|y|^2 / 2`` and of the difference; none of captions.
+    def error(self) -> Float:
+        """(row,) bounds of the product, of the rounding of the squared lengths and of the differences.
 
         The last terms cover the rounding of the canonical score itself and what float32 numbers lose in underflow.
         """
         x, y = map(np.sqrt, self.squares)
-        longest = y.max()
-        bound = product_bound(self.images.shape[1]) * (x + longest) * longest
-        return bound + 2.0**-40 * (x + longest) ** 2 + TINY, np.full(len(y), np.inf)
+        return np.asarray((0.5 * product_bound(self.x.shape[1]) + 2.0**-40) * (x + y.max()) ** 2 + TINY)
 
-    def block(
-        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    @property
+    def T(self) -> Distance:
+        """The distances of the columns from the rows."""
+        return Distance(self.y, self.x)
+
+    def tile(
+        self, rows: Some, columns: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
     ) -> npt.NDArray[Any]:
-        """(image, caption) float32 scores, or float64 ones with ``wide``, up to a number of the image."""
-        found = super().block(images, captions, out, wide=wide)
-        found -= (0.5 * self.squares[1][captions]).astype(found.dtype)
+        """(row, column) float32 scores, or float64 ones with ``wide``."""
+        found = super().tile(rows, columns, out, wide=wide)
+        found -= (0.5 * self.squares[1][columns]).astype(found.dtype)
+        found -= (0.5 * self.squares[0][rows, None]).astype(found.dtype)
         return found
 
-    def take(self, images: Some, captions: Some) -> Distance:
-        """The scores of some images with some captions."""
-        return Distance(self.images[images], self.captions[captions])
+    def take(self, rows: Some, columns: Some) -> Distance:
+        """The scores of some rows with some columns."""
+        return Distance(self.x[rows], self.y[columns])
 
-    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+    def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
         from .kernels import pair_squares
 
         found = np.empty(len(rows))
-        pair_squares(frozen(self.images), frozen(self.captions), rows, cols, found)
+        pair_squares(frozen(self.x), frozen(self.y), rows, columns, found)
         return -0.5 * found
 
 
@@ -107,6 +110,6 @@ def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
         k: from 1 to the number of candidates.
         own: (query,) gallery index of the query itself, which is no candidate; None where no query is in the gallery.
     """
-    found = order(scorer, "i2t", queries, k + (own is not None))
+    found = order(scorer, queries, k + (own is not None))
     found = found if own is None else found.keep(found.entries != np.repeat(own, k + 1)).cut(k)
     return found.items.astype(np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ...numeric.torch_support import device_faults, within_memory
-from ...types import Direction, Int, Tops
+from ...types import Int, Tops
 from ..order import (
     ErrorBound,
     Found,
@@ -38,9 +38,7 @@ FEW = 64  # queries
 _ONE = threading.Lock()
 
 
-def order_of(
-    device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
-) -> Tops:
+def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
     """The k best of some queries, in canonical order; see ``order.order``, which orders given scores.
 
     Args:
@@ -51,14 +49,14 @@ def order_of(
         DeviceFault: its products are less precise than they have to be.
     """
     if not isinstance(scorer, Dot):
-        return complete_order(scorer, direction, queries, k, gallery)
-    width = size_of(scorer, direction, gallery)
+        return complete_order(scorer, queries, k, gallery)
+    width = size_of(scorer, gallery)
 
     def work(share: int) -> Tops:
         # A task may have fewer scores than a block: what is divided is what it has.
         step = max(1, min(SCORES[device.type], len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
-        return Tops.joined([_of_block(device, scorer, direction, block, k, gallery) for block in blocks])
+        return Tops.joined([_of_block(device, scorer, block, k, gallery) for block in blocks])
 
     return within_memory(device, work)
 
@@ -68,37 +66,35 @@ def together(gallery: int, k: int) -> int:
     return max(1, TOGETHER // gallery, min(FEW, SCORES["cuda"] // gallery))
 
 
-def _of_block(
-    device: torch.device, scorer: Dot, direction: Direction, queries: Int, k: int, gallery: Int | None
-) -> Tops:
-    deep = is_deep(scorer, k, size_of(scorer, direction, gallery))
-    bound = (float64_bound if deep else float32_bound)(scorer, direction, queries)
+def _of_block(device: torch.device, scorer: Dot, queries: Int, k: int, gallery: Int | None) -> Tops:
+    deep = is_deep(scorer, k, size_of(scorer, gallery))
+    bound = (float64_bound if deep else float32_bound)(scorer, queries)
     with exact(device), device_faults(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
         of, items = resident(scorer, device), None if gallery is None else tensor(gallery, device)
-        scores, centre = (_float64_rows if deep else _float32_rows)(of, direction, tensor(queries, device), items)
+        scores, centre = (_float64_rows if deep else _float32_rows)(of, tensor(queries, device), items)
         places, ordered, _ = found = _best(scores, k, bound)
         own = places[:, 0].astype(np.int64)
-        known = exact_scores(scorer, direction, queries, own if gallery is None else gallery[own])
+        known = exact_scores(scorer, queries, own if gallery is None else gallery[own])
         allowed = bound.rate * np.abs(ordered[:, 0]) + bound.base
         of.compare(tensor(np.abs(ordered[:, 0] + host(centre) - known) <= allowed, device))
         of.check()
-    return settled(scorer, direction, found, queries, k, bound, gallery)
+    return settled(scorer, found, queries, k, bound, gallery)
 
 
-def _float32_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
+def _float32_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
     """(query, gallery) float32 scores, and (query,) zeros: nothing is subtracted."""
-    rows = of.product(direction, queries, slice(None) if gallery is None else gallery, torch.float32)
+    rows = of.product(queries, slice(None) if gallery is None else gallery, torch.float32)
     return rows, torch.zeros(len(queries), dtype=torch.float64, device=of.device)
 
 
-def _float64_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
+def _float64_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
     """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query,) it."""
-    items, dim = (of.captions if direction == "i2t" else of.images).vectors.shape
+    items, dim = of.y.vectors.shape
     n, step = items if gallery is None else len(gallery), max(1, SCORES[of.device.type] // max(dim, 1))
     rows, centre = torch.empty((len(queries), n), dtype=torch.float32, device=of.device), torch.zeros(())
     for a in range(0, n, step):
         some = slice(a, a + step) if gallery is None else gallery[a : a + step]
-        part = of.product(direction, queries, some, torch.float64)
+        part = of.product(queries, some, torch.float64)
         centre = part.mean(dim=1) if a == 0 else centre
         rows[:, a : a + step] = part.sub_(centre[:, None])
     return rows, centre

@@ -17,24 +17,24 @@ from ...numeric.parallel import Progress, in_turn
 from ...numeric.torch_support import device_faults, within_memory
 from ...types import Int
 from ..count import Array, Counter, corners, scan_tiles
-from ..order import exact_scores
 from ..scorers import Dot, Scorer
 from .settings import SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
 SPAN = 64  # candidates of a span
-SIDE = 1 << 13  # images of a tile, if more scores fit than those of all captions with them
+SIDE = 1 << 13  # rows of a tile, if more scores fit than those of all columns with them
 
 
 def scan(
     device: torch.device,
     scorer: Scorer,
-    counters: Sequence[Counter],
+    rows: Sequence[Counter],
+    columns: Sequence[Counter],
     threads: int,
     tile_shape: tuple[int, int] | None,
     progress: Progress | None,
 ) -> None:
-    """Add to the counts of ``counters``; see ``count.scan_tiles``, which counts given scores.
+    """Add to the counts of counters; see ``count.scan_tiles``, which counts given scores.
 
     Args:
         device: where it is computed; on a CUDA device by one thread.
@@ -44,37 +44,37 @@ def scan(
         DeviceFault: its products are less precise than float32.
     """
     if not isinstance(scorer, Dot):
-        return scan_tiles(scorer, counters, threads, tile_shape, progress)
+        return scan_tiles(scorer, rows, columns, threads, tile_shape, progress)
 
     def work(share: int) -> list[Array]:
         with device_faults(device):
             of = resident(scorer, device)
-            each = [PairCounter(counter, of, SCORES[device.type] // share) for counter in counters]
+            sides = [[PairCounter(one, of, SCORES[device.type] // share) for one in own] for own in (rows, columns)]
         height, width = tile_shape or _tile_shape(scorer.shape, SCORES[device.type])
         height = max(1, min(height, scorer.shape[0]) // share)
 
         def count(corner: tuple[int, int]) -> None:
             r, c = corner
             with exact(device), device_faults(device):
-                tile = of.product("i2t", slice(r, r + height), slice(c, c + width), torch.float32)
-                for direction, scores, q0, g0 in (("i2t", tile, r, c), ("t2i", tile.t(), c, r)):
-                    if own := [one for one in each if one.counter.direction == direction]:
-                        spans = _spans(scores)
+                tile = of.product(slice(r, r + height), slice(c, c + width), torch.float32)
+                for own, scores, q0, g0 in ((sides[0], tile, r, c), (sides[1], tile.t(), c, r)):
+                    if own:
+                        spans, maxima = _spans(scores)
                         for one in own:
-                            one.count(scores, *spans, q0, g0)
+                            one.count(scores, spans, maxima, q0, g0)
 
         in_turn(corners(scorer.shape, height, width), lambda _: count, threads if device.type == "cpu" else 1, progress)
         with device_faults(device):
             of.check()
-            return [one.found() for one in each]
+            return [one.found() for own in sides for one in own]
 
-    for counter, found in zip(counters, within_memory(device, work), strict=True):
+    for counter, found in zip((*rows, *columns), within_memory(device, work), strict=True):
         counter.counts[:, 0] += found
     return None
 
 
 def _tile_shape(shape: tuple[int, int], scores: int) -> tuple[int, int]:
-    """(image, caption) size of a tile of so many scores."""
+    """(row, column) size of a tile of so many scores."""
     height = min(shape[0], max(SIDE, scores // shape[1]))
     return height, min(shape[1], max(1, scores // height))
 
@@ -117,7 +117,7 @@ class PairCounter:
         row = self.query[begin:end] - q0
         self._check(scores, row, slice(begin, end), g0)
         possible = maxima[row] >= self.low[begin:end, None]
-        if self.counter.fold is not None:
+        if self.counter.folds:
             possible &= self._in_fold(self.query[begin:end], g0, spans.shape[1])
         pairs, places = possible.nonzero(as_tuple=True)
         each, step = spans.flatten(0, 1), max(1, self.most // SPAN)
@@ -134,7 +134,7 @@ class PairCounter:
 
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
-        if self.counter.fold is not None:
+        if self.counter.folds:
             item = start[:, None] + torch.arange(SPAN, device=start.device)
             values.masked_fill_(~self._candidates(self.query[pair, None], item), -torch.inf)
         high, low = self.high[pair, None], self.low[pair, None]
@@ -157,30 +157,18 @@ class PairCounter:
 
     def _settle(self, pair: Int, item: Int, fast: Array) -> None:
         """Compare the canonical scores of uncertain items with those of the pairs; ``fast`` are those of the tile."""
-        pairs = self.counter.pairs
-        value = exact_scores(self.counter.scorer, self.counter.direction, pairs.query[pair], item)
+        pairs, value = self.counter.pairs, self.counter.settle(pair, item, self.settled)
         allowed = (pairs.high[pair].astype(np.float64) - pairs.low[pair]) / 2
         self.of.compare(tensor(np.abs(fast - value) <= allowed, self.of.device))
-        equal, lower = value == pairs.exact[pair], item < pairs.item[pair]
-        for counts, chosen in zip(
-            self.settled, (value > pairs.exact[pair], equal & lower, equal & ~lower), strict=True
-        ):
-            np.add.at(counts, pair[chosen], 1)
 
     def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
         """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
         start = torch.arange(spans, device=queries.device) * SPAN + g0
-        if self.counter.direction == "i2t":
-            return (start < self.last[queries, None]) & (start + SPAN > self.first[queries, None])
-        image = (start[:, None] + torch.arange(SPAN, device=queries.device)).clamp(max=len(self.first) - 1)
-        first, last = self.first[image].amin(1), self.last[image].amax(1)
-        return (first <= queries[:, None]) & (queries[:, None] < last)
+        return (start < self.last[queries, None]) & (start + SPAN > self.first[queries, None])
 
     def _candidates(self, query: Tensor, item: Tensor) -> Tensor:
         """(span, SPAN) whether an item is in the fold of a query, (span, 1); padding is beyond the last item."""
-        image, caption = (query, item) if self.counter.direction == "i2t" else (item, query)
-        image = image.clamp(max=len(self.first) - 1)
-        return (self.first[image] <= caption) & (caption < self.last[image])
+        return (self.first[query] <= item) & (item < self.last[query])
 
     def found(self) -> Array:
         """(3, pair) int32 the counts of all tiles."""

@@ -13,17 +13,16 @@ import torch
 
 from ...errors import DeviceFault
 from ...options import spell
-from ...types import Direction
 from ..scorers import Dot
 
 Tensor = Any  # torch counts as untyped
 
 _LOCK = threading.Lock()
-_KEPT: weakref.WeakKeyDictionary[Dot, dict[str, Resident]] = weakref.WeakKeyDictionary()
+_KEPT: dict[tuple[int, str, bool], Side] = {}
 
 
 class Side(NamedTuple):
-    """The images or the captions: (item, dim) float32 vectors, (item,) float64 factors on inner products."""
+    """The rows or the columns: (item, dim) float32 vectors, (item,) float64 factors on inner products."""
 
     vectors: Tensor
     scale: Tensor
@@ -34,24 +33,23 @@ class Resident:
     """What scores are computed from, on the device.
 
     Attributes:
-        device, images, captions: where, and the vectors.
+        device, x, y: where, and the vectors.
         cosine: inner products are scaled.
         outside: () int64, how many scores were further from the canonical one than their bound allows.
     """
 
     device: torch.device
-    images: Side
-    captions: Side
+    x: Side
+    y: Side
     cosine: bool
     outside: Tensor
 
-    def product(self, direction: Direction, queries: Tensor | slice, items: Tensor | slice, dtype: Any) -> Tensor:
-        """(query, item) scores of some queries and items: products of a dtype."""
-        own, other = (self.images, self.captions) if direction == "i2t" else (self.captions, self.images)
-        found = torch.mm(own.vectors[queries].to(dtype), other.vectors[items].to(dtype).t())
+    def product(self, rows: Tensor | slice, columns: Tensor | slice, dtype: Any) -> Tensor:
+        """(row, column) scores of some rows and columns: products of a dtype."""
+        found = torch.mm(self.x.vectors[rows].to(dtype), self.y.vectors[columns].to(dtype).t())
         if self.cosine:
-            found *= own.scale[queries, None].to(dtype)
-            found *= other.scale[items].to(dtype)
+            found *= self.x.scale[rows, None].to(dtype)
+            found *= self.y.scale[columns].to(dtype)
         return found
 
     def compare(self, inside: Tensor) -> None:
@@ -81,15 +79,19 @@ def tensor(array: Any, device: torch.device) -> Tensor:
 
 
 def resident(scorer: Dot, device: torch.device) -> Resident:
-    """The vectors of a scorer on the device; copied once."""
+    """The vectors of a scorer on the device; those of a side are copied once, also for ``scorer.T``."""
     with _LOCK:
-        kept = _KEPT.setdefault(scorer, {})
-        if str(device) not in kept:
-            sides = zip((scorer.images, scorer.captions), scorer.scales, strict=True)
-            images, captions = (Side(tensor(vectors, device), tensor(scale, device)) for vectors, scale in sides)
-            outside = torch.zeros((), dtype=torch.int64, device=device)
-            kept[str(device)] = Resident(device, images, captions, scorer.cosine, outside)
-        return kept[str(device)]
+        x, y = (_side(*side, scorer.cosine, device) for side in zip((scorer.x, scorer.y), scorer.scales, strict=True))
+    return Resident(device, x, y, scorer.cosine, torch.zeros((), dtype=torch.int64, device=device))
+
+
+def _side(vectors: Any, scale: Any, cosine: bool, device: torch.device) -> Side:
+    """What is on the device of these vectors, for as long as they live."""
+    key = id(vectors), str(device), cosine
+    if key not in _KEPT:
+        _KEPT[key] = Side(tensor(vectors, device), tensor(scale, device))
+        weakref.finalize(vectors, _KEPT.pop, key, None)
+    return _KEPT[key]
 
 
 def host(values: Tensor) -> Any:

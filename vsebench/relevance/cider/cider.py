@@ -1,22 +1,27 @@
-"""CIDEr-D and plain CIDEr of every caption with every image of a split, computed on request."""
+"""CIDEr-D and plain CIDEr of every caption with every image of a split, and document frequencies of a corpus."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import count_of
+from ...errors import BadInput, count_of
 from ...files.regular import sha256_of
+from ...files.tables import is_jsonl
+from ...files.textfile import field, parse_json, read_text, shown
 from ...log import note
 from ...numeric import elementary
 from ...text.tokenise import tokenise
+from ...text.tokens import Int32, Numbers
 from ...types import Bool, Float, Split
-from ..gains import Gains, Progress, shape_of
-from .features import features
-from .ngrams import Grams, grams, image_frequency
+from ..gains import Gains, Progress, Replaced, shape_of
+from .features import Grams, features, grams, image_frequency
+
+_CAPTIONS = "give captions with image ids, as JSON lines or as annotations of COCO"
 
 
 def load(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
@@ -30,7 +35,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
 
     Args, see ``sources.Loader``:
         settings: ``tokens`` (ptb, whitespace); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
-            or a file of captions (see ``frequencies``); ``own``: ``in``, or ``out`` to
+            or a file of captions (see ``corpus_df``); ``own``: ``in``, or ``out`` to
             compare a caption with the other captions of its own image.
 
     Raises:
@@ -47,8 +52,8 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     clip = settings["variant"] == "d"
     weighted = features(found, split.owners, len(split.image_ids), idf, clip=clip)
     report(1.0)
-    of_own = (weighted.without_itself(), split.owners) if own == "out" else None
-    return Gains("cider", {**settings, "df": corpus}, shape_of(split), weighted, lowest=0.0, own=of_own)
+    values = Replaced(weighted, split.owners, weighted.without_itself()) if own == "out" else weighted
+    return Gains("cider", {**settings, "df": corpus}, shape_of(split), values, lowest=0.0)
 
 
 def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str]:
@@ -57,8 +62,6 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
         df: npt.NDArray[np.int32] = image_frequency(found.gram, split.owners[found.caption], len(found))
         images, corpus, where = len(np.unique(split.owners)), "split", "the split"  # those with captions
     else:
-        from .frequencies import corpus_df
-
         df, images = corpus_df(source, tokens, found)
         corpus, where = f"{Path(source).name}#{sha256_of(source)[:12]}", source
     if images == 1:
@@ -96,3 +99,60 @@ def _spelled(found: Grams, gram: int) -> str:
         words.append(found.tokens.words[found.last[gram]])
         gram = int(found.parent[gram])
     return " ".join(reversed(words))
+
+
+def corpus_df(path: str | os.PathLike[str], tokens: str, wanted: Grams) -> tuple[Int32, int]:
+    """In how many images of a corpus each n-gram occurs, and the number of these images.
+
+    Args:
+        path: captions as JSON lines (``image_id`` or ``image``, and ``caption`` or ``captions``) or COCO annotations,
+            plain or gzip.
+        tokens: the tokeniser.
+        wanted: the n-grams.
+
+    Returns:
+        (n-gram,) int32, 0 for those that do not occur; the number of images, N.
+
+    Raises:
+        BadInput: no such file, or damaged.
+    """
+    from .ngram_kernels import find_grams
+
+    images, captions = _captions(Path(path))
+    found = grams(tokenise(captions, tokens))
+    df = image_frequency(found.gram, np.array(images, np.int64)[found.caption], len(found))
+    words, number = found.tokens.words, {word: i for i, word in enumerate(wanted.tokens.words)}
+    number_of = np.fromiter((number.get(word, -1) for word in words), np.int32, len(words))
+    place = np.empty(len(found), np.int32)
+    find_grams(*wanted.table, len(number), found.parent, number_of[found.last], place)
+    out = np.zeros(len(wanted), np.int32)
+    out[place[place >= 0]] = df[place >= 0]
+    return out, max(images) + 1
+
+
+def _captions(path: Path) -> tuple[list[int], list[str]]:
+    """(caption,) number of the image and (caption,) string, from JSON lines or a file of annotations."""
+    text = read_text(path)
+    rows = '"captions"' in text.lstrip().split("\n", 1)[0][:100_000] and "\n{" in text  # an image a line
+    if rows or is_jsonl(text):
+        lines = [(f"{path}: line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+        records = [(at, parse_json(line, at)) for at, line in lines]
+    else:
+        document = parse_json(text, path)
+        listed = document.get("annotations") if isinstance(document, dict) else None
+        if not isinstance(listed, list):
+            raise BadInput("has no captions", where=path, fix=_CAPTIONS)
+        records = [(f"{path}: annotation {n}", record) for n, record in enumerate(listed, 1)]
+    number, images, captions = Numbers(), list[int](), list[str]()
+    for at, record in records:
+        key = "image_id" if isinstance(record, dict) and "image_id" in record else "image"
+        image = number[str(field(record, key, (int, str), at))]
+        listed = field(record, "captions", list, at) if "captions" in record else [record.get("caption")]
+        for caption in listed:
+            if not isinstance(caption, str):
+                raise BadInput(f"the caption is {shown(caption)}, expected a text", where=at, fix=_CAPTIONS)
+            images.append(image)
+            captions.append(caption)
+    if not captions:
+        raise BadInput("has no captions", where=path, fix=_CAPTIONS)
+    return images, captions

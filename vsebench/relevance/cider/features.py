@@ -1,22 +1,22 @@
-"""Weighted n-grams, arranged to compute CIDEr of rows of captions, rows of images and single pairs."""
+"""The n-grams of captions as numbers, weighted and arranged to compute CIDEr of rows, columns and single pairs."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...numeric import elementary
 from ...numeric.sort import ascending
-from ...text.tokens import Int32
-from ...types import Direction, Float, Int, Vectors
-from ..gains import captions_of, offsets
-from .ngrams import Grams, image_frequency
+from ...text.tokens import Int32, Tokens
+from ...types import Float, Int, Vectors
+from ..gains import Values, captions_of, offsets
 
+LONGEST = 4  # words of an n-gram
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
 FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
 DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
@@ -30,7 +30,69 @@ _PREPARING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class Grams:
+    """The n-grams of a list of captions.
+
+    An n-gram is a number. Words have the numbers of ``tokens``; a longer n-gram is given by its ``parent`` (the n-gram
+    without its last word) and its ``last`` word.
+
+    Attributes:
+        tokens: the captions in tokens.
+        parent: (n-gram,) int32, -1 for a word.
+        last: (n-gram,) int32 number of the last word.
+        order: (n-gram,) int8, n - 1.
+        start: (caption + 1,) int64, rows of the captions in ``gram`` and ``count``.
+        gram: (entry,) int32, the distinct n-grams of a caption, ascending.
+        count: (entry,) int32, how often each occurs in the caption.
+        table: keys, values and shift of the hash table from (parent, last) to n-gram.
+    """
+
+    tokens: Tokens
+    parent: Int32
+    last: Int32
+    order: npt.NDArray[np.int8]
+    start: Int
+    gram: Int32
+    count: Int32
+    table: tuple[npt.NDArray[np.uint64], Int32, Any]
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def caption(self) -> Int:
+        """(entry,) int64."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+def grams(tokens: Tokens) -> Grams:
+    """Number and count the n-grams of captions."""
+    from .ngram_kernels import EMPTY, count_grams
+
+    n_words, n_tokens = len(tokens.words), len(tokens.word)
+    most = n_words + (LONGEST - 1) * n_tokens
+    bits = max(4, int(most).bit_length() + 1)  # the table is at most half full
+    keys, values, shift = np.full(1 << bits, EMPTY), np.empty(1 << bits, np.int32), np.uint64(64 - bits)
+    parent, last, order = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int8)
+    start = np.empty(len(tokens) + 1, np.int64)
+    gram, count = np.empty(LONGEST * n_tokens, np.int32), np.empty(LONGEST * n_tokens, np.int32)
+    used, entries = count_grams(
+        tokens.word, tokens.start, n_words, keys, values, shift, parent, last, order, start, gram, count
+    )
+    rows = (parent[:used].copy(), last[:used].copy(), order[:used].copy())
+    return Grams(tokens, *rows, start, gram[:entries].copy(), count[:entries].copy(), (keys, values, shift))
+
+
+def image_frequency(item: Int | Int32, image: Int, n: int) -> Int32:
+    """(item below ``n``,) int32 number of different images among those of (entry,) items."""
+    order = ascending(image, item)
+    item, image = item[order], image[order]
+    first = (np.diff(item, prepend=-1) != 0) | (np.diff(image, prepend=-1) != 0)
+    return np.bincount(item[first], minlength=n).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Values):
     """Weighted features of captions, and their inverted index.
 
     A feature is an n-gram; for CIDEr-D it is an n-gram and the number t of its earlier occurrences in the caption (see
@@ -62,34 +124,39 @@ class Features:
     penalty: Float
     scale: Float
 
-    def rows(self, direction: Direction, first: int, last: int) -> Vectors:
-        """(last - first, gallery) float32 values of queries ``first:last``."""
-        from .kernels import caption_rows, image_rows
+    def rows(self, start: int, stop: int) -> Vectors:
+        """(image, caption) float32 values of some images."""
+        from .kernels import image_rows
 
-        self.prepare(direction)
-        if direction == "t2i":
-            out = np.empty((last - first, len(self.scale)), np.float32)
-            # Sorted by length: captions of one length use the same rows of the table.
-            captions = first + np.argsort(self.length[first:last], kind="stable")
-            caption_rows(
-                captions, first, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
-                self.reference, self.start, self._references, self.penalty, *self._table,
-                np.empty((self.frequent, len(self.scale))), np.empty(len(self.scale)), self.scale, out,
-            )  # fmt: skip
-        else:
-            out = np.empty((last - first, len(self.length)), np.float32)
-            image_rows(
-                first, last, *self.captions_of, self.row, self.shared, self.query, self.reference, *self._by_image,
-                self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, self.frequent,
-                self._dense, np.empty((len(self.penalty), self.frequent)), np.empty(len(self.length)), self.scale, out,
-            )  # fmt: skip
+        self._prepare("_by_image", "_dense")
+        out = np.empty((stop - start, len(self.length)), np.float32)
+        image_rows(
+            start, stop, *self.captions_of, self.row, self.shared, self.query, self.reference, *self._by_image,
+            self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, self.frequent,
+            self._dense, np.empty((len(self.penalty), self.frequent)), np.empty(len(self.length)), self.scale, out,
+        )  # fmt: skip
         return out
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32 values, the same in both directions."""
+    def columns(self, start: int, stop: int) -> Vectors:
+        """(caption, image) float32 values of some captions."""
+        from .kernels import caption_rows
+
+        self._prepare("_table")
+        out = np.empty((stop - start, len(self.scale)), np.float32)
+        # Sorted by length: captions of one length use the same rows of the table.
+        captions = start + np.argsort(self.length[start:stop], kind="stable")
+        caption_rows(
+            captions, start, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
+            self.reference, self.start, self._references, self.penalty, *self._table,
+            np.empty((self.frequent, len(self.scale))), np.empty(len(self.scale)), self.scale, out,
+        )  # fmt: skip
+        return out
+
+    def pairs(self, images: Int, captions: Int) -> Vectors:
+        """See ``Values.pairs``."""
         from .kernels import pair_values
 
-        self.prepare("pairs")
+        self._prepare("_by_image")
         out = np.empty(len(captions), np.float32)
         pair_values(
             captions, images, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
@@ -109,11 +176,10 @@ class Features:
         )  # fmt: skip
         return out
 
-    def prepare(self, use: Direction | Literal["pairs"]) -> None:
-        """Compute the arrays that rows of a direction, or pairs, are computed from, in one thread at a time."""
-        needed = {"t2i": ("_table",), "i2t": ("_by_image", "_dense"), "pairs": ("_by_image",)}
+    def _prepare(self, *arrays: str) -> None:
+        """Compute the arrays that values are computed from, in one thread at a time."""
         with _PREPARING:
-            for name in needed[use]:
+            for name in arrays:
                 getattr(self, name)
 
     @cached_property

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from ...errors import count_of
 from ...log import note
-from ...types import Direction, Float, Int, Split, Vectors, frozen
-from ..gains import Gains, captions_of, shape_of
+from ...types import Float, Int, Split, Vectors, frozen
+from ..gains import Gains, Replaced, Values, captions_of, shape_of
 
 GRID = 2.0**26
 # The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
@@ -36,7 +36,7 @@ SCATTERED = 1 << 14  # products of scattered pairs at a time
 
 
 @dataclass(frozen=True, eq=False)
-class CaptionCosine:
+class CaptionCosine(Values):
     """Cosines of caption vectors; constructed by ``caption_cosine``.
 
     Matrix products use all threads of the BLAS: call ``rows`` inside ``vsebench.numeric.parallel.one_blas_thread``, and
@@ -52,25 +52,27 @@ class CaptionCosine:
     references: Float
     first: Int
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        n_image, n_caption = len(self.first) - 1, len(self.candidates)
-        out = np.zeros((stop - start, n_caption if direction == "i2t" else n_image), np.float32)
-        if direction == "i2t":
-            images = self._represented[slice(*np.searchsorted(self._represented, (start, stop)))]
-            vectors = self.references[self.first[start] : self.first[stop]]
-            for c in range(0, n_caption if len(images) else 0, TILE):
-                product = vectors @ self.candidates[c : c + TILE].T
-                best = np.maximum.reduceat(product, self.first[images] - self.first[start], axis=0)
-                out[images - start, c : c + TILE] = _rounded(best)
-        else:
-            for images in self._tiles:
-                low, high = self.first[images[0]], self.first[images[-1] + 1]
-                product = self.candidates[start:stop] @ self.references[low:high].T
-                out[:, images] = _rounded(np.maximum.reduceat(product, self.first[images] - low, axis=1))
+        out = np.zeros((stop - start, len(self.candidates)), np.float32)
+        images = self._represented[slice(*np.searchsorted(self._represented, (start, stop)))]
+        vectors = self.references[self.first[start] : self.first[stop]]
+        for c in range(0, len(self.candidates) if len(images) else 0, TILE):
+            product = vectors @ self.candidates[c : c + TILE].T
+            best = np.maximum.reduceat(product, self.first[images] - self.first[start], axis=0)
+            out[images - start, c : c + TILE] = _rounded(best)
         return out
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+    def columns(self, start: int, stop: int) -> Vectors:
+        """See ``Values.columns``."""
+        out = np.zeros((stop - start, len(self.first) - 1), np.float32)
+        for images in self._tiles:
+            low, high = self.first[images[0]], self.first[images[-1] + 1]
+            product = self.candidates[start:stop] @ self.references[low:high].T
+            out[:, images] = _rounded(np.maximum.reduceat(product, self.first[images] - low, axis=1))
+        return out
+
+    def pairs(self, images: Int, captions: Int) -> Vectors:
         """See ``Values.pairs``."""
         out = np.zeros(len(images), np.float32)
         count = np.diff(self.first)[images]
@@ -131,16 +133,12 @@ def caption_cosine(
         references = candidates[members[begin]]
         if agg == "mean":
             references = on_grid(np.add.reduceat(candidates[members], begin, axis=0) / count[count > 0, None])
-    values = None
+    values: Values = CaptionCosine(frozen(candidates), frozen(references), frozen(starts))
     if own == "one":
-        values = np.ones(n_caption, np.float32)
+        values = Replaced(values, split.owners, np.ones(n_caption, np.float32))
     elif own == "out":
-        values = _rounded(_with_others(candidates, split.owners, agg))
-    return Gains(
-        name, {**(settings or {}), "agg": agg, "own": own}, (n_image, n_caption),
-        CaptionCosine(frozen(candidates), frozen(references), frozen(starts)),
-        own=None if values is None else (frozen(values), split.owners),
-    )  # fmt: skip
+        values = Replaced(values, split.owners, _rounded(_with_others(candidates, split.owners, agg)))
+    return Gains(name, {**(settings or {}), "agg": agg, "own": own}, (n_image, n_caption), values)
 
 
 def on_grid(x: Float) -> Float:

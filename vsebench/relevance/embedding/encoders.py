@@ -85,7 +85,7 @@ def embed(captions: Sequence[str], model: Model, progress: Progress | None = Non
         # The revision of a published model is known only once it is downloaded, which loading may have done.
         loaded = model if Path(model.source).is_dir() else find(model.source)
         if lost := store.keep_array(KIND, store.fingerprint(KIND, loaded.identity, unique), vectors):
-            note(f"sentence: the vectors of the captions are {lost}")
+            note(f"the vectors of the captions are {lost}")
     if progress is not None:
         progress(1.0)
     return vectors if len(unique) == len(captions) else vectors[[row[caption] for caption in captions]]

@@ -21,8 +21,8 @@ from ...log import note
 from ...sets import placing
 from ...sets.match import rows_of
 from ...types import Split
-from ..checks import check_values
 from ..gains import Gains, Progress
+from ..matrix import check_values
 from . import encoders
 from .aggregate import caption_cosine
 
@@ -46,7 +46,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         identity = f"{path.name}#{_fingerprint(vectors, path)}"
     else:
         if argument is None:
-            note(f"sentence: no encoder is named, {encoders.MINILM} is used")
+            note(f"no encoder is named, {encoders.MINILM} is used")
         if split.captions is None:
             what = f"sentence needs the captions of split '{split.name}', which are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")

@@ -6,9 +6,8 @@
 ```
 
 - ``spice``: ``load`` of the kind ``spice`` and the ``Gains``
-- ``tuples``: ``Tuples`` of captions, and the error that captions are not parsed
 - ``cache``: tuples in the user cache, one file that grows; export and import
-- ``file``: the file format of tuples, and tuples in the rows of another file
+- ``file``: ``Tuples`` of captions, the error that captions are not parsed, the file format, and rows of another file
 - ``encode``: tuples as integers, merging graphs, similar concepts
 - ``postings``: matching the tuples of captions and images, counts by sparse products; saved in the cache
 - ``kernels``: merging graphs, compiled

@@ -17,8 +17,20 @@ from pathlib import Path
 from ...errors import BadInput
 from ...files import store
 from ...files.atomic import locked, make_folder, refused, write_atomically
-from .file import FORMAT, caption_lines, complete, pack, read_lines, word_lines
-from .tuples import ANY, TOOLS, NotParsed, Tuples, select, unique
+from .file import (
+    ANY,
+    FORMAT,
+    TOOLS,
+    NotParsed,
+    Tuples,
+    caption_lines,
+    complete,
+    pack,
+    read_lines,
+    select,
+    unique,
+    word_lines,
+)
 
 KIND = "spice"  # of the entry in the cache
 

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import store
-from ...types import Direction, Int, Vectors
-from ..gains import Progress, captions_of, offsets
+from ...types import Int, Vectors
+from ..gains import Progress, Values, captions_of, offsets
 from .encode import Encoded, Graphs, Int32, build, ones, similar_concepts
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ VALUES = 1 << 22  # F of this many pairs are computed at a time for single pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Postings:
+class Postings(Values):
     """Matching tuples and sizes of graphs, from which F of every caption and image is counted.
 
     Attributes:
@@ -50,31 +50,31 @@ class Postings:
     own: Vectors
     source: Any
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 F of queries ``start:stop``, a caption among the references of its own image."""
-        return self._f(direction, slice(start, stop))
+    def rows(self, start: int, stop: int) -> Vectors:
+        """(image, caption) float32 F of some images, a caption among the references of its own image."""
+        return self._f(True, slice(start, stop))
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32 F, as in ``rows``; the pairs of a query are computed together."""
-        queries, items, gallery = (
-            (images, captions, len(self.caption_size))
-            if direction == "i2t"
-            else (captions, images, len(self.image_size))
-        )
-        some, row = np.unique(queries, return_inverse=True)
-        out = np.empty(len(queries), np.float32)
-        step = max(1, VALUES // max(1, gallery))
+    def columns(self, start: int, stop: int) -> Vectors:
+        """(caption, image) float32 F of some captions, as in ``rows``."""
+        return self._f(False, slice(start, stop))
+
+    def pairs(self, rows: Int, columns: Int) -> Vectors:
+        """(pair,) float32 F, as in ``rows``; the pairs of an image, or of a caption, are computed together."""
+        (images, image), (captions, caption) = (np.unique(x, return_inverse=True) for x in (rows, columns))
+        by_image = len(images) * len(self.caption_size) <= len(captions) * len(self.image_size)
+        some, row, item = (images, image, columns) if by_image else (captions, caption, rows)
+        out = np.empty(len(rows), np.float32)
+        step = max(1, VALUES // max(1, len(self.caption_size if by_image else self.image_size)))
         for start in range(0, len(some), step):
             here = np.flatnonzero((row >= start) & (row < start + step))
-            out[here] = self._f(direction, some[start : start + step])[row[here] - start, items[here]]
+            out[here] = self._f(by_image, some[start : start + step])[row[here] - start, item[here]]
         return out
 
-    def _f(self, direction: Direction, queries: Any) -> Vectors:
+    def _f(self, by_image: bool, queries: Any) -> Vectors:
         """(query, gallery) float32 2 tp / (|candidate| + |reference|) of some queries, 0 where nothing matches."""
-        if direction == "t2i":
-            tuples, matches, size, gallery = self.tuples, self.matches, self.caption_size, self.image_size
-        else:
-            (tuples, matches), size, gallery = self._of_images, self.image_size, self.caption_size
+        tuples, matches = self._of_images if by_image else (self.tuples, self.matches)
+        sizes = self.image_size, self.caption_size
+        size, gallery = sizes if by_image else sizes[::-1]
         found = tuples[queries] @ matches
         found.data *= 2
         found.data /= np.repeat(size[queries], np.diff(found.indptr)) + gallery[found.indices]

@@ -10,12 +10,12 @@ from ...errors import count_of
 from ...files import store
 from ...log import note
 from ...types import Split
-from ..gains import Gains, Progress, shape_of
+from ..gains import Gains, Progress, Replaced, shape_of
 from . import postings as postings_file
 from .cache import identity, load_tuples
 from .encode import encode
+from .file import TOOLS, Tuples, normal
 from .postings import Postings, postings
-from .tuples import TOOLS, Tuples, normal
 
 GRAPHS = "spice-graphs"  # kind of the cache entries with postings
 
@@ -51,7 +51,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
             return gains(split, tuples, text=form, own=own, progress=progress)
         found = _postings(split, tuples, texts, own, progress)
         if lost := store.keep(GRAPHS, key, lambda stream: postings_file.save(stream, found)):
-            note(f"spice: the graphs are {lost}")
+            note(f"the graphs are {lost}")
     elif progress:
         progress(1.0)
     return _finish(split, found, form, own, 0)
@@ -97,7 +97,7 @@ def _finish(split: Split, found: Postings, text: str, own: str, broken: int) -> 
         (int((captions == 0).sum()), "image", " without captions, gain 0 with every caption"),
         (int((captions == 1).sum()) if own == "out" else 0, "image", " with one caption, gain 0 with it (own=out)"),
     ]
-    note(*(f"spice: {count_of(n, what)}{rest}" for n, what, rest in cases if n > 0))
+    note(*(f"{count_of(n, what)}{rest}" for n, what, rest in cases if n > 0))
     settings = {"text": text, "own": own, "tuples": found.fingerprint[:8]}
-    left_out = (found.own, split.owners) if len(found.own) else None
-    return Gains("spice", settings, shape_of(split), found, lowest=0.0, own=left_out)
+    values = Replaced(found, split.owners, found.own) if len(found.own) else found
+    return Gains("spice", settings, shape_of(split), values, lowest=0.0)

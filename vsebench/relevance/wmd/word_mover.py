@@ -16,16 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import UsageError
-from ...types import Direction, Int, Split, Vectors
+from ...types import Int, Split, Vectors
 from ..embedding.bow import bags_of
-from ..gains import Gains, Progress, captions_of, shape_of
+from ..gains import Gains, Progress, Values, captions_of, shape_of
 from .transport import Transport, distances, prepare
 
 MOST_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
 
 
 @dataclass(frozen=True, eq=False)
-class WordMover:
+class WordMover(Values):
     """Gains 1 / (1 + W).
 
     Attributes:
@@ -40,8 +40,15 @@ class WordMover:
     first: Int
     own_out: bool
 
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``; raises UsageError when the split has more than 100,000 pairs."""
+        return self._all(np.arange(start, stop)[:, None], np.arange(len(self.members)))
+
+    def columns(self, start: int, stop: int) -> Vectors:
+        """See ``rows``."""
+        return self._all(np.arange(len(self.first) - 1), np.arange(start, stop)[:, None])
+
+    def _all(self, images: Int, captions: Int) -> Vectors:
         n, m = len(self.first) - 1, len(self.members)
         if n * m > MOST_PAIRS:
             raise UsageError(
@@ -49,13 +56,10 @@ class WordMover:
                 f"of up to {MOST_PAIRS:,}",
                 fix="take another relevance for metrics that need every pair, such as cider or sentence",
             )
-        if direction == "i2t":
-            images, captions = np.divmod(np.arange(start * m, stop * m), m)
-        else:
-            captions, images = np.divmod(np.arange(start * n, stop * n), n)
-        return self.pairs(direction, images, captions).reshape(stop - start, m if direction == "i2t" else n)
+        images, captions = np.broadcast_arrays(images, captions)
+        return self.pairs(images.ravel(), captions.ravel()).reshape(images.shape)
 
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+    def pairs(self, images: Int, captions: Int) -> Vectors:
         """See ``Values.pairs``."""
         count = self.first[images + 1] - self.first[images]
         pair = np.repeat(np.arange(len(images)), count)

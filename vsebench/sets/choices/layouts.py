@@ -170,9 +170,7 @@ def _of_records(name: str, layout: Layout, records: Sequence[Record], notes: tup
 def _in_cache(name: str) -> Path:
     known, path = {one["name"]: one for one in status()}, cache_dir() / "choices" / name
     if name not in known:
-        error = unknown("set", name, known)
-        error.what += ", and no file or folder of this name"
-        raise error
+        raise unknown("set", name, known).also("or give a file or folder that exists")
     if known[name]["needs"]:
         needs = f"{known[name]['needs']}, or copy the folder to {path}; it is {known[name]['source']}"
         raise MissingPackage(f"the files of set '{name}' are not here", fix=needs)

@@ -19,7 +19,7 @@ from ....numeric import parallel
 from ....options import spell
 from ....text import java as java_runtime
 from .. import cache
-from ..tuples import Tuples, unique
+from ..file import Tuples, unique
 from .process import Worker, WorkerFailed
 
 CHUNK = 100  # captions; one or two seconds of work, which is all that is repeated after a kill

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ....options import spell
-from ..tuples import Tuples
+from ..file import Tuples
 
 COMMAND = (sys.executable, str(Path(__file__).with_name("worker.py")))
 LIMIT = 300.0  # seconds for an answer; loading the models takes 4 to 8, a chunk 3
