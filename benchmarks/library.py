@@ -31,7 +31,7 @@ from vsebench.rank.tops import ranks as ranks_of_lists
 from vsebench.relevance.matrix import of_array
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import prepare
-from vsebench.text.tokenise import tokenise
+from vsebench.text.ptb import tokenise
 from vsebench.types import DIRECTIONS, Both, Observation, Relevance, Tops
 
 from .inputs import Array, Inputs, unit

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from vsebench.rank.faiss_index import package
-from vsebench.text.tokenise import tokenise
+from vsebench.text.ptb import tokenise
 from vsebench.types import DIRECTIONS
 
 from .inputs import Array, Inputs

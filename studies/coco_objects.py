@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from vsebench import load_split
 from vsebench.files.textfile import read_text, text_lines
-from vsebench.sets import packages
+from vsebench.sets import stored
 
 CAPTIONS = 5  # of an image
 Objects = tuple[dict[int, int], npt.NDArray[np.float32]]  # row by image id; vectors, of which the last one is 0
@@ -71,11 +71,11 @@ def read_val(path: str) -> list[int]:
 
 def read_captions() -> dict[int, dict[int, str]]:
     """The captions of val2014 by image and caption id, both ascending, from the installed package."""
-    jar = packages.package_file(packages.CAPTIONS_PACKAGE, packages.JAR)
+    jar = stored.package_file(stored.CAPTIONS_PACKAGE, stored.JAR)
     if jar is None:
-        raise SystemExit(f"the captions are not installed: {packages.INSTALL}")
+        raise SystemExit(f"the captions are not installed: {stored.INSTALL}")
     with zipfile.ZipFile(jar) as archive:
-        notes = json.loads(archive.read(packages.CAPTIONS_IN_JAR))["annotations"]
+        notes = json.loads(archive.read(stored.CAPTIONS_IN_JAR))["annotations"]
     found: dict[int, dict[int, str]] = {}
     for note in sorted(notes, key=lambda note: (note["image_id"], note["id"])):
         found.setdefault(note["image_id"], {})[note["id"]] = note["caption"].replace("\n", " ")  # a line

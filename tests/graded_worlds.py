@@ -100,7 +100,8 @@ def same_values(system: System, world: oracle_graded.World, names: Iterable[str]
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
     """Values of the library, from the score matrix."""
     gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
-    return run(System(Matrix(world.scores)), world.split, [parse(n) for n in names], gains, **options)
+    metrics, options = [parse(n) for n in names], {"candidates": world.candidates, **options}
+    return run(System(Matrix(world.scores)), world.split, metrics, gains, **options)
 
 
 def spec_of(metric: Metric) -> oracle_graded.Spec:

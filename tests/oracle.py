@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,12 +38,19 @@ def positives(relevance: Relevance) -> dict[int, list[int]]:
 
 def candidates_of(query: int, gallery: int, candidates: Candidates) -> list[int]:
     """The items that may be returned for a query."""
+    found = set(range(gallery))
     if candidates.fold is not None:
-        return [g for g in range(gallery) if candidates.fold[1][g] == candidates.fold[0][query]]
+        found = {g for g in found if candidates.fold[1][g] == candidates.fold[0][query]}
     if candidates.excluded is not None:
-        excluded = set(positives(candidates.excluded).get(query, []))
-        return [g for g in range(gallery) if g not in excluded]
-    return list(range(gallery))
+        found -= entries(candidates.excluded, query)
+    if candidates.allowed is not None:
+        found &= entries(candidates.allowed, query)
+    return sorted(found)
+
+
+def entries(matrix: Any, row: int) -> set[int]:
+    """The columns that are stored in a row of a sparse matrix."""
+    return {int(c) for c in matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]}
 
 
 def ordering(score: Sequence[float], among: Iterable[int], relevant: set[int], ties: str = "index") -> list[int]:

@@ -1,6 +1,6 @@
 """Graded metrics by their definitions: one query at a time, pairs by two loops, sets as sets.
 
-Shares no code with the library but the type ``Split``.
+Shares no code with the library but the types ``Split`` and ``Candidates``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.types import Side, Split
+from tests import oracle
+from vsebench.types import EVERYTHING, Both, Candidates, Side, Split
 
 Matrix = npt.NDArray[np.float64]  # (image, caption)
 
@@ -63,6 +64,7 @@ class World:
     gains: Matrix
     table: dict[int, float] = field(default_factory=dict)
     removed: int | None = None  # an image that is no query and no candidate
+    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING)
 
     def items(self, spec: Spec, side: Side, fold: int | None) -> tuple[list[int], list[int]]:
         """(queries, gallery) of one fold."""
@@ -103,6 +105,9 @@ class World:
         """One query; ``left_out`` is an image whose items are taken out of the first k."""
         image_of = self.split.image_of
         own_image = query if side == 0 else int(image_of[query])
+        every = len(self.scores) if side else self.scores.shape[1]
+        among = set(oracle.candidates_of(query, every, self.candidates[side]))
+        gallery = [g for g in gallery if g in among]
         if spec.gt == "out":
             gallery = [g for g in gallery if (int(image_of[g]) if side == 0 else g) != own_image]
         score = {g: self.pair(self.scores, side, query, g) for g in gallery}
@@ -119,6 +124,8 @@ class World:
             return sum(gain[g] for g in order) / ideal if ideal else 0.0
         if spec.stem in ("SR", "R"):
             total = gain if spec.unit == "item" else self.totals(spec, own_image, fold)
+            images = {int(image_of[g]) if side == 0 else g for g in gallery}
+            total = total if spec.unit == "item" else {i: x for i, x in total.items() if i in images}
             first = sorted((i for i in total if total[i] > 0), key=lambda i: (-total[i], i))[: spec.m]
             chosen = first
             if spec.unit == "image" and side == 0:

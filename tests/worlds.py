@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_array
 
 from tests import oracle
 from vsebench.rank.count import Targets
@@ -36,6 +37,13 @@ def relevance(
         np.array([g for row in rows for g in row], np.int64),
         np.array([absent.get(q, 0) for q in queries], np.int64),
     )
+
+
+def stored(items: Mapping[int, Iterable[int]], shape: tuple[int, int]) -> csr_array:
+    """(query, gallery) from query -> items, one after the other as they are, with values of any kind."""
+    rows = [list(items.get(q, ())) for q in range(shape[0])]
+    flat = np.array([g for row in rows for g in row], np.int64)
+    return csr_array((np.arange(len(flat)) - 1.0, flat, np.cumsum([0, *map(len, rows)])), shape=shape)
 
 
 def own(split: Split) -> Both[Relevance]:

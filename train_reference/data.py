@@ -26,7 +26,7 @@ from vsebench.files.store import fingerprint
 from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
-from vsebench.text.tokenise import tokenise
+from vsebench.text.ptb import tokenise
 from vsebench.types import Int, Split
 from vsebench.unimodal.labels import label_distance_of
 from vsebench.unimodal.queries import Selection

@@ -12,13 +12,16 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import BadInput, UsageError, count_of, shown
 from .memory import text_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 T = TypeVar("T")
 Both = tuple[T, T]  # of the rows of a test set as queries, and of its columns as queries
@@ -292,8 +295,8 @@ class Relevance:
         queries: (judged,) int64, strictly ascending query indices.
         indptr: (judged + 1,) int64, row pointers.
         items: (pair,) int64 gallery indices, strictly ascending inside a query.
-        missing: (judged,) int64, positives that are not in the gallery. They cannot be retrieved but count in
-            ``size`` (two ECCV Caption positives are not among the 25,000 captions).
+        missing: (judged,) int64, positives that are not in the gallery, or not allowed (``Candidates``). They cannot be
+            retrieved but count in ``size`` (two ECCV Caption positives are not among the 25,000 captions).
         without: (miss,) int64, strictly ascending, queries that the judgements cover and that have no positive.
     """
 
@@ -342,7 +345,7 @@ class Relevance:
 
     @property
     def unreachable(self) -> int:
-        """Number of positives that are not in the gallery."""
+        """Number of positives that cannot be retrieved."""
         return int(self.missing.sum())
 
 
@@ -352,11 +355,31 @@ class Candidates:
 
     Attributes:
         fold: (query,) and (gallery,) int64, non-decreasing; only items of the fold of the query (COCO 1K).
-        excluded: all items but these of the query.
+        excluded: (query, gallery) sparse, all items but those stored, of any value; stored positives are none.
+        allowed: (query, gallery) sparse, only the items stored, of any value; other positives cannot be retrieved.
     """
 
     fold: tuple[Int, Int] | None = None
-    excluded: Relevance | None = None
+    excluded: csr_array | None = None
+    allowed: csr_array | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("excluded", "allowed"):
+            if (given := getattr(self, name)) is not None:
+                stored = given.tocsr(copy=True)
+                stored.data = np.ones(len(stored.data), np.bool_)
+                stored.sum_duplicates()  # and in ascending order
+                object.__setattr__(self, name, stored)
+
+    @property
+    def everything(self) -> bool:
+        """Whether all items may be returned for every query."""
+        return self.fold is None and self.excluded is None and self.allowed is None
+
+    def take(self, rows: Int | slice, columns: Int | slice) -> Candidates:
+        """The candidates of some queries among some items, by their places in these."""
+        stored = (None if x is None else x[rows][:, columns] for x in (self.excluded, self.allowed))
+        return Candidates(None if self.fold is None else (self.fold[0][rows], self.fold[1][columns]), *stored)
 
 
 EVERYTHING = Candidates()

@@ -14,7 +14,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,9 +38,10 @@ from vsebench.errors import (
     VsebenchError,
     WorkersLost,
 )
-from vsebench.evaluation import cuts, dask_engine, inputs, shards
+from vsebench.evaluation import engines, inputs, shards
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import Request, request
+from vsebench.files import store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]  # clusters are started
 
@@ -68,7 +69,7 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
     data, asked = planned({**given, **more})
-    assert seen[0][1] == len(cuts.shards_of(make_plan(data, asked), data)) >= (7 if kind == "expected" else 18)
+    assert seen[0][1] == len(shards.shards_of(make_plan(data, asked), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
         assert local.document()["lists"] == found.document()["lists"]
@@ -99,16 +100,16 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     code = f"""
         import os, psutil, sys
         from vsebench.cli import main
-        from vsebench.evaluation import cuts
-        write, written = cuts.write, []
+        from vsebench.evaluation import engines, shards
+        write, written = engines.write, []
 
-        def then(folder, shard, arrays):
-            write(folder, shard, arrays)
-            written.append(shard)
+        def then(path, arrays):
+            write(path, arrays)
+            written.append(path)
             if len(written) == 3:
                 {hook}
 
-        cuts.SCORES, cuts.write = {cuts.SCORES}, then
+        shards.SCORES, engines.write = {shards.SCORES}, then
         main()
     """
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
@@ -159,7 +160,7 @@ def test_a_run_that_ends_early_and_is_continued(
     else:
         assert done.stdout == ""
         pinned(done.stderr)
-    files = sorted(cache.glob("shards/*/*.npz"))
+    files = sorted(cache.glob("shards/*/count-*"))
     assert len(files) >= 3
     broken = bytearray(files[0].read_bytes())
     broken[-100] ^= 1
@@ -196,14 +197,14 @@ def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any) -> No
     assert [f["provenance"]["engine"] for f in found] == ["local", "dask"]
 
 
-def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[cuts.Shard]]:
+def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[shards.Shard]]:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
     data, asked = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, asked)
-    return shards.make_job(data, plan), cuts.shards_of(plan, data)
+    return shards.make_job(data, plan), shards.shards_of(plan, data)
 
 
-def error_of(job: shards.Job, shard: cuts.Shard) -> VsebenchError:
+def error_of(job: shards.Job, shard: shards.Shard) -> VsebenchError:
     """The error of a process that has not read the files before."""
     shards._kept.clear()
     with pytest.raises(VsebenchError) as caught:
@@ -218,7 +219,7 @@ def test_a_job_is_computed_only_from_the_same_files(folder: Path, tmp_path: Path
     _, first = shards.compute(job, pieces[0])
     os.utime(tmp_path / "e.npz")  # another time, the same content: a copy on another machine
     _, again = shards.compute(job, pieces[0])
-    assert {k: v.tobytes() for k, v in first.items()} == {k: v.tobytes() for k, v in again.items()}
+    assert [a.tobytes() for a in first] == [a.tobytes() for a in again]
     assert job_of(tmp_path)[0].key == job.key
     np.save(tmp_path / "gains.npy", np.load(tmp_path / "gains.npy")[::-1])
     os.utime(tmp_path / "gains.npy", (1, 1))
@@ -232,10 +233,31 @@ def test_a_job_is_computed_only_from_the_same_files(folder: Path, tmp_path: Path
 
 def test_a_job_is_computed_only_with_the_same_plan_and_version(folder: Path, pinned: Pinned) -> None:
     job, pieces = job_of(folder)
-    other = shards.replace(job, plan="0" * 64)
+    other = shards.replace(job, key="0" * 64)
     pinned(error_of(other, pieces[0]))
     error = error_of(shards.replace(job, version="0.0.1"), pieces[0])
     pinned(str(error).replace(vb.__version__, "VERSION"))
+
+
+def test_the_files_of_a_job_are_all_that_the_workers_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also files of gains inside other gains, values of settings, and folders with files; whatever the folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("w.txt", "c.jsonl", "q.txt", "bow", "table/0.parquet", "table/part/1.npy"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text("content")
+    gains = ["coarse:bow:w.txt:idf=yes:above=0.5:cider:df=c.jsonl", "wmd:w.txt"]
+    asked = request(images=folder / "e.npz", fuse=["table"], gains=gains, judgements={"mine": "q.txt"}, engine="dask")
+    there = shards.elsewhere(asked)
+    assert [spec.argument for spec in there.specs] == [
+        f"bow:{tmp_path}/w.txt:idf=yes:above=0.5:cider:df={tmp_path}/c.jsonl", f"{tmp_path}/w.txt", f"{tmp_path}/q.txt"
+    ]  # fmt: skip
+    named = ["table", "w.txt", "c.jsonl", "w.txt", "q.txt"]
+    assert asked.files == [folder / "e.npz", *map(Path, named)]
+    assert there.files == [folder / "e.npz", *(tmp_path / name for name in named)]
+    found = {path.name for path in shards.hashed(there.files)}
+    assert found == {"e.npz", "0.parquet", "1.npy", "w.txt", "c.jsonl", "q.txt"}
 
 
 def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,22 +287,24 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
         assert job_of(folder, **given)[0].key != key
 
 
+def is_finished(folder: Path) -> bool:
+    return store.read_sealed(folder / SHARD.name) is not None
+
+
 def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
-    arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
-    with cuts.opened("ab" * 32, resume=False) as at:
-        assert not cuts.is_finished(at, SHARD)
-        cuts.write(at, SHARD, arrays)
-        found = cuts.read(at, SHARD)
-        assert {k: (v.dtype, v.shape, v.tobytes()) for k, v in found.items()} == {
-            k: (v.dtype, v.shape, v.tobytes()) for k, v in arrays.items()
-        }
+    arrays = [np.arange(5), np.zeros((2, 0)), np.array([np.nan, -0.0])]
+    with engines.opened("ab" * 32, resume=False) as at:
+        assert not is_finished(at)
+        engines.write(at / SHARD.name, arrays)
+        found = engines.read(at / SHARD.name)
+        assert [(a.dtype, a.shape, a.tobytes()) for a in found] == [(a.dtype, a.shape, a.tobytes()) for a in arrays]
         (file,) = at.iterdir()
         stored = file.read_bytes()
         for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
             file.write_bytes(damaged)
-            assert not cuts.is_finished(at, SHARD)
-        refuses(DiskError, cuts.read, at, SHARD)
-        with pytest.raises(DiskError) as caught, cuts.opened("ab" * 32, resume=True):
+            assert not is_finished(at)
+        refuses(DiskError, engines.read, at / SHARD.name)
+        with pytest.raises(DiskError) as caught, engines.opened("ab" * 32, resume=True):
             pass
         pinned(caught.value)
     assert not at.exists()
@@ -288,22 +312,22 @@ def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
 
 def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) -> None:
     for resume, expected in ((False, False), (True, True), (False, False)):
-        with pytest.raises(BadInput), cuts.opened("cd" * 32, resume) as at:
-            assert cuts.is_finished(at, SHARD) == expected
-            cuts.write(at, SHARD, {"a": np.arange(3)})
+        with pytest.raises(BadInput), engines.opened("cd" * 32, resume) as at:
+            assert is_finished(at) == expected
+            engines.write(at / SHARD.name, [np.arange(3)])
             raise BadInput("something")
-        assert cuts.is_finished(at, SHARD)
+        assert is_finished(at)
 
 
 def test_shards_of_runs_that_are_not_continued_are_removed(cache: Path) -> None:
     for key, days in (("a", 31), ("b", 29), ("c", 60)):
-        with suppress(RuntimeError), cuts.opened(key * 64, resume=True) as folder:
-            cuts.write(folder, SHARD, {"x": np.arange(3)})
+        with suppress(RuntimeError), engines.opened(key * 64, resume=True) as folder:
+            engines.write(folder / SHARD.name, [np.arange(3)])
             raise RuntimeError
         at = time.time() - 86_400 * days
         os.utime(folder, (at, at))
-    with cuts.opened("c" * 64, resume=True) as own:
-        assert cuts.is_finished(own, SHARD)
+    with engines.opened("c" * 64, resume=True) as own:
+        assert is_finished(own)
         assert sorted(p.name[0] for p in cache.glob("shards/*") if p.is_dir()) == ["b", "c"]
 
 
@@ -351,7 +375,7 @@ def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    monkeypatch.setattr(dask_engine, "CONNECT", 1.0)
+    monkeypatch.setattr(engines, "CONNECT", 1.0)
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust"]
     words += ["--engine", "dask", "--scheduler"]
     worker = next(iter(cluster.scheduler_info["workers"]))
@@ -384,7 +408,7 @@ def answering(said: bytes) -> Iterator[str]:
 
 def test_workers_that_do_not_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(dask_engine, "WORKER_BYTES", 1 << 40)
+    monkeypatch.setattr(engines, "WORKER_BYTES", 1 << 40)
     with pytest.raises(BadInput, match=r" 3,072\.0 GiB ") as caught:
         vb.evaluate(folder / "e.npz", engine="dask", workers=3, **{**SETTINGS, "metrics": "R@1"})
     pinned(caught.value.fix)
@@ -411,21 +435,21 @@ def test_workers_without_vsebench_or_with_another_version(cluster: Any, pinned: 
     with Client(cluster, set_as_default=False) as client:
         client.run(say, "0.0.1")
         with pytest.raises(WorkersLost) as caught:
-            dask_engine._check_workers(client)
+            engines._check_workers(client)
         pinned(said(caught))
         client.run(say, None)
         with pytest.raises(MissingPackage) as caught:
-            dask_engine._check_workers(client)
+            engines._check_workers(client)
         pinned(said(caught))
         client.run(forget)
-        dask_engine._check_workers(client)
+        engines._check_workers(client)
 
 
 def test_a_scheduler_without_workers(
     folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, pinned: Pinned
 ) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(dask_engine, "PATIENCE", 1.0)
+    monkeypatch.setattr(engines, "PATIENCE", 1.0)
     empty = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50)
     with empty, pytest.raises(WorkersLost) as caught:
         given = {**SETTINGS, "metrics": "R@1", "scheduler": empty.scheduler_address}
@@ -433,18 +457,16 @@ def test_a_scheduler_without_workers(
     pinned(caught.value)
 
 
-def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_that_fail_in_every_attempt(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends, or the input is wrong; where it fails see ``test_engine_stages``."""
-    from distributed import Client
-
+    asked = request(engine="dask", scheduler=cluster.scheduler_address)
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     job: Any = SimpleNamespace(command=False)
 
     def error_of(reason: Callable[..., Any]) -> VsebenchError:
-        monkeypatch.setattr(dask_engine, "attempt", reason)
-        with Client(cluster, set_as_default=False) as client, pytest.raises(VsebenchError) as caught:
-            client.wait_for_workers(2, timeout=60)
-            list(dask_engine.results(client, job, [SHARD]))
+        monkeypatch.setattr(engines, "attempt", reason)
+        with pytest.raises(VsebenchError) as caught:
+            engines.compute(job, [SHARD], tmp_path, asked)
         return caught.value
 
     def end(shard: Any, job: Any) -> None:
@@ -460,12 +482,12 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.Monk
 
     ended = error_of(end)
     assert isinstance(ended, WorkersLost) and "give it memory" in str(ended.fix)
-    assert ended.what.startswith("shard scan-i2t-0-0-9-0-8 failed in every attempt: KilledWorker: Attempted to run")
+    assert ended.what.startswith("shard count-0-0-0-9 failed in every attempt: KilledWorker: Attempted to run")
     wrong = error_of(refuse)
     assert isinstance(wrong, BadInput) and (wrong.what, wrong.where, wrong.fix) == ("bad", "f.npz", "mend it")
 
 
-SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
+SHARD = shards.Shard("count", 0, 0, (0, 9))
 
 
 # ``--engine dask``: memory of the workers.
@@ -474,7 +496,7 @@ SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
 def test_own_workers_are_not_ended_for_mapped_files() -> None:
     """The limit of a worker of Dask counts pages of mapped files, which are no memory that is taken."""
     pytest.importorskip("distributed", reason="distributed is not installed")
-    with dask_engine._client(request(engine="dask", workers=1)) as client:
+    with engines._client(request(engine="dask", workers=1)) as client:
         client.wait_for_workers(1, timeout=60)
         assert [w["memory_limit"] for w in client.scheduler_info()["workers"].values()] == [0]
 
@@ -498,36 +520,24 @@ def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(shards, "compute", fail)
     job: Any = SimpleNamespace(command=False)
-    return dask_engine.attempt(cuts.Shard("scan", 0, 0, (0, 9), (0, 9)), job)
+    return engines.attempt(SHARD, job)
 
 
-def test_shards_cover_every_score_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_cover_every_row_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for most, scores in ((128, 500), (4, 500), (128, 10**9), (7, 3)):
-        monkeypatch.setattr(cuts, "MOST", {"scan": most, "graded": most})
-        monkeypatch.setattr(cuts, "SCORES", scores)
+        monkeypatch.setattr(shards, "MOST", {"count": most, "graded": most})
+        monkeypatch.setattr(shards, "SCORES", scores)
         _, found = job_of(folder)
         assert len({s.name for s in found}) == len(found)
-        for kind, side, n, m in (("scan", 0, N, 2 * N), ("graded", 0, N, 2 * N), ("graded", 1, 2 * N, N)):
-            own = [s for s in found if (s.kind, s.side) == (kind, side)]
-            assert (scored([s.rows + s.columns for s in own], n, m) == 1).all()
-            assert all(s.columns == (0, m) for s in own if kind == "graded")
-            wanted = max(1, min(most, n, -(-n * m // scores)))
-            assert wanted <= len(own) <= wanted + (len({s.rows for s in own}) if kind == "scan" else 0)
+        for kind, side, n, m in (("count", 0, N, 2 * N), ("graded", 0, N, 2 * N), ("graded", 1, 2 * N, N)):
+            rows = [s.rows for s in found if (s.kind, s.side) == (kind, side)]
+            assert [row for first, end in rows for row in range(first, end)] == list(range(n))
+            assert len(rows) == max(1, min(most, n, -(-n * m // scores)))
 
 
-def scored(ranges: Sequence[tuple[int, ...]], n: int, m: int) -> Any:
-    """(n, m) in how many of some ranges of rows and columns an entry is."""
-    found = np.zeros((n, m), int)
-    for r0, r1, c0, c1 in ranges:
-        assert r0 < r1 and c0 < c1
-        found[r0:r1, c0:c1] += 1
-    return found
-
-
-def test_blocks_of_a_large_scan_are_squares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuts, "SCORES", 1 << 24)
-    whole = cuts.Shard("scan", 0, 0, (0, 10_000_000), (0, 10_000_000))
-    blocks = cuts._shards(whole)
-    assert len(blocks) == cuts.MOST["scan"] and {b.rows[1] - b.rows[0] for b in blocks} == {625_000}
-    wide = cuts._shards(cuts.Shard("scan", 0, 0, (0, 5_000), (0, 25_000)))
-    assert [b.columns for b in wide] == [(3125 * i, 3125 * (i + 1)) for i in range(8)]
+def test_shards_of_a_large_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SCORES", 1 << 24)
+    large = shards.cut("count", 0, 0, (10_000_000, 10_000_000))
+    assert len(large) == shards.MOST["count"] and {s.rows[1] - s.rows[0] for s in large} == {78_125}
+    coco = shards.cut("count", 0, 0, (5_000, 25_000))
+    assert [s.rows for s in coco] == [(625 * i, 625 * (i + 1)) for i in range(8)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ STAGES: dict[str, dict[str, Any]] = {
     "a part": {"images": "e.npz", "only": "halves.csv:half=a", "gains": "cider", "metrics": "R@1,MedR,cider:NCS@5",
                "captions": "halves.csv"},
     "judgements": {"images": "e.npz", "judgements": "mine=qrels.txt", "metrics": "mine:R-P,mine:nDCG@5"},
+    "gains of nested files": {"images": "e.npz", "captions": "halves.csv", "metrics": "coarse:CS@5,coarse:nDCG@5",
+                              "gains": "coarse:bow:words.txt:above=0.5:cider:df=corpus.jsonl"},
+    "a setting that is a file": {"images": "e.npz", "captions": "halves.csv", "metrics": "cider:CS@5",
+                                 "gains": "cider:df=corpus.jsonl"},
     "all at once": {"scores": {"i2t": "scores.npy", "t2i": "other.npy"}, "fuse": "e.npz", "normalise": "csls:k=3",
                     "rerank": {"i2t": "second.npy"}, "rerank_depth": 5},
 }  # fmt: skip
@@ -46,6 +51,9 @@ def test_the_stages_of_one_process(kind: str, folder: Path, cluster: Any, monkey
     words = ("a man", "a dog runs", "a red car", "two men and a dog", "the red dog")
     rows = [f"{i},{i // 2},{words[i % 5]} {words[i % 3]},{'ab'[i % 4 > 1]}" for i in range(2 * N)]
     (folder / "halves.csv").write_text("\n".join(["caption_id,image_id,caption,half", *rows]))
+    (folder / "words.txt").write_text("a 1 2 0\nman 3 0 1\ndog 0 -1 2\nred 1 1 1\ncar -2 0 1\nruns 0 0.5 3\n")
+    corpus = [{"image_id": i % 7, "caption": f"{words[i % 5]} and {words[i % 4]}"} for i in range(20)]
+    (folder / "corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in corpus))
     judged = [f"{i} 0 {(2 * i + k) % (2 * N)} {k}\n" for i in range(N) for k in range(3)]
     (folder / "qrels.txt").write_text("".join(judged))
     monkeypatch.chdir(folder)  # the workers have another folder

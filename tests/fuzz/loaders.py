@@ -40,7 +40,7 @@ from vsebench.sets import align, caption_files
 from vsebench.sets import published as sets
 from vsebench.sets.captions import with_captions
 from vsebench.sets.stored import store
-from vsebench.text.tokenise import tokenise
+from vsebench.text.ptb import tokenise
 from vsebench.types import Ids, Split
 from vsebench.unimodal import files as unimodal
 from vsebench.unimodal.labels import label_distance_of, read_labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, permutations, product
 from typing import Any
 
@@ -16,7 +17,7 @@ import vsebench
 from tests import oracle, oracle_graded
 from tests.graded_worlds import large_world, measured, spec_of
 from tests.messages import Refuses
-from tests.worlds import relevance
+from tests.worlds import relevance, stored
 from vsebench.errors import UsageError
 from vsebench.metrics import families, parse
 from vsebench.rank.count import Targets, count
@@ -44,17 +45,20 @@ def judged(draw: st.DrawFn) -> tuple[Any, Any, Any]:
     """(query, 6) scores with many ties, relevant items of some queries, and candidates of several kinds."""
     queries = draw(st.integers(1, 4))
     scores = draw(hnp.arrays(np.float32, (queries, 6), elements=st.sampled_from([0.0, 1.0, 2.0])))
-    kind = draw(st.sampled_from(["all", "fold", "without"]))
-    allowed = {q: range(6) for q in range(queries)}
+    kind = draw(st.sampled_from(["all", "fold", "without", "allowed"]))
+    allowed: dict[int, Any] = {q: range(6) for q in range(queries)}
     candidates: Any = EVERYTHING
     if kind == "fold":
         folds = np.sort(draw(hnp.arrays(np.int64, queries, elements=st.integers(0, 1))))
         candidates = Candidates(fold=(folds, np.array([0, 0, 0, 1, 1, 1])))
         allowed = {q: range(3 * f, 3 * f + 3) for q, f in enumerate(folds.tolist())}
     if kind == "without":
-        candidates = Candidates(excluded=relevance({q: [q] for q in range(queries)}))
+        candidates = Candidates(excluded=stored({q: [q] for q in range(queries)}, (queries, 6)))
         allowed = {q: [g for g in range(6) if g != q] for q in range(queries)}
-    rows = {q: draw(st.lists(st.sampled_from(list(a)), min_size=1, unique=True)) for q, a in allowed.items()}
+    if kind == "allowed":
+        allowed = {q: draw(st.sets(st.integers(0, 5), min_size=1)) for q in range(queries)}
+        candidates = Candidates(allowed=stored(allowed, (queries, 6)))
+    rows = {q: draw(st.lists(st.sampled_from(sorted(a)), min_size=1, unique=True)) for q, a in allowed.items()}
     missing = draw(st.dictionaries(st.integers(0, queries - 1), st.integers(0, 2)))
     return scores, relevance({q: sorted(r) for q, r in rows.items()}, missing), candidates
 
@@ -104,7 +108,7 @@ def mean_over_orders(world: oracle_graded.World, name: str, side: Side) -> dict[
             place = np.empty(len(items))
             place[order] = -np.arange(len(items))
             untied[(query, slice(None)) if side == 0 else (slice(None), query)] = place
-            one = oracle_graded.World(world.split, untied, world.gains).values(spec, side)
+            one = replace(world, scores=untied).values(spec, side)
             if query in one:
                 each.append(one[query])
         if each:

@@ -14,7 +14,7 @@ from tests.messages import Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance import captioning
 from vsebench.relevance.captioning import TITLES, pair_scores
-from vsebench.text.tokenise import tokenise
+from vsebench.text.ptb import tokenise
 
 needs_package = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
 needs_java = pytest.mark.skipif(

@@ -87,7 +87,7 @@ def test_folds_and_excluded_items(device: Any) -> None:
         chosen = np.equal.outer(*fold) & (np.arange(len(fold[1])) % step == 0)
         return worlds.relevance({q: np.flatnonzero(row) for q, row in enumerate(chosen)})
 
-    excluded = worlds.relevance({i: [2 * i + 1, 299] for i in range(0, 60, 2)})
+    excluded = worlds.stored({i: [2 * i + 1, 299] for i in range(0, 60, 2)}, (60, 300))
     rows = [
         Targets("fold", inside(folds[:2], 11), Candidates(fold=folds[:2])),
         Targets("all", inside(folds[:2], 11)),
@@ -326,7 +326,7 @@ def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.
     else:
         refuses(DeviceMemory, observe, world.system, targets, scan=partial(scan.scan, cpu))
         refuses(DeviceMemory, order.order_of, cpu, scorer, queries, 20, None)
-    assert [height for _, height, _ in calls] == [40, 5]
+    assert [height for _, _, height, _ in calls] == [40, 5]
     assert [len(arguments[2]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
 
 

@@ -8,9 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from tests import oracle
-from tests.worlds import World, canonical, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
+from tests.worlds import (
+    World,
+    canonical,
+    own,
+    relevance,
+    same_fold,
+    splits,
+    stored,
+    tied_world,
+    without_zero_rows,
+    worlds,
+)
 from vsebench.rank import count as counting
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets, count
@@ -86,8 +98,8 @@ def with_excluded(draw: st.DrawFn) -> tuple[World, Both[list[Targets]]]:
             others = sorted(set(range(world.scores[side].shape[1])) - set(items))
             if others:
                 chosen[query] = draw(st.sets(st.sampled_from(others), max_size=3))
-        excluded = relevance(chosen, name="own")
-        if len(excluded.queries):
+        excluded = stored(chosen, world.scores[side].shape)
+        if excluded.nnz:
             requests[side].append(Targets("without", judged, Candidates(excluded=excluded)))
             requests[side].append(Targets("all", judged))
     return world, requests
@@ -105,9 +117,7 @@ def test_without_is_masking(case: tuple[World, Both[list[Targets]]]) -> None:
     for scorer, scores, requests in zip(world.system.both, world.scores, targets, strict=True):
         for request in requests[:1]:
             masked = scores.astype(np.float32)
-            assert request.excluded is not None
-            for query, excluded in oracle.positives(request.excluded).items():
-                masked[query, excluded] = -np.inf
+            masked[request.candidates.excluded.nonzero()] = -np.inf  # type: ignore[union-attr]
             for ties in TIES:
                 without = count(System(scorer), ([request], []), ties=ties)[0]["without"]
                 of_masked = count(System(Matrix(masked)), ([Targets("x", request.relevance)], []), ties=ties)[0]["x"]
@@ -126,14 +136,14 @@ def dense_requests(n: int, m: int, seed: int) -> Both[list[Targets]]:
         kept, out = (x.T if side else x for x in (drawn < share, drawn > 1 - share / 3))
         folds = fold[::-1] if side else fold
         inside = kept & np.equal.outer(*folds)
-        positive, own_positive, excluded = (
+        positive, own_positive = (
             relevance({q: np.flatnonzero(row) for q, row in enumerate(x) if row.any()}, name=name)
-            for name, x in (("labels", kept), ("inside", inside), ("excluded", out & ~kept))
+            for name, x in (("labels", kept), ("inside", inside))
         )
         requests[side].extend(
             (
                 Targets("all", positive),
-                Targets("without", positive, Candidates(excluded=excluded)),
+                Targets("without", positive, Candidates(excluded=csr_array(out & ~kept))),
                 Targets("fold", own_positive, Candidates(fold=folds)),
             )
         )
@@ -268,5 +278,5 @@ def test_several_requests_in_one_pass_equal_single_requests() -> None:
 def test_excluded_items_of_queries_that_are_ordered_alone() -> None:
     """One query has many relevant items and an exclusion, the other one neither."""
     scores = np.random.default_rng(0).permutation(200).reshape(2, 100).astype(np.float64)
-    targets = Targets("x", relevance({0: range(70), 1: [3]}), Candidates(excluded=relevance({0: [80]}, name="e")))
+    targets = Targets("x", relevance({0: range(70), 1: [3]}), Candidates(excluded=stored({0: [80]}, (2, 100))))
     check(System(Matrix(scores)), scores, ([targets], []))

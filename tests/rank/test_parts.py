@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,23 +13,14 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
-from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
+from tests.worlds import World, own, relevance, same_fold, splits, stored, tied_world, worlds
+from vsebench.evaluation.shards import counted, join, kept_by, kept_of, measured
 from vsebench.graded.engine import Found as Measured
-from vsebench.graded.engine import Outs, join, part, run
+from vsebench.graded.engine import Outs, run
 from vsebench.graded.rankings import Together, plan, together
 from vsebench.metrics import Metric, parse
 from vsebench.rank.backends import ranker
-from vsebench.rank.count import (
-    Arrays,
-    Block,
-    Scan,
-    Targets,
-    count,
-    count_block,
-    joined,
-    make_counters,
-    scan_tiles,
-)
+from vsebench.rank.count import Counter, Scan, Targets, count, make_counters, scan_tiles
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Ranks, Split
 
@@ -45,27 +36,23 @@ def cut(n: int, seed: int, most: int = 5) -> Edges:
     return [edges[i] for i in rng.permutation(len(edges))]
 
 
-def blocks(images: Edges, captions: Edges, seed: int = 0) -> list[Block]:
-    """All blocks of a grid, in a random order."""
-    found = [Block(*sides) for sides in itertools.product(images, captions)]
-    return [found[i] for i in np.random.default_rng(seed).permutation(len(found))]
-
-
 def in_parts(
     system: System, targets: Both[Sequence[Targets]], rows: Edges, columns: Edges, ties: str = "index",
     threads: int = 1, by: Scan = scan_tiles,
 ) -> Found:  # fmt: skip
-    """The counts of every block by itself, as in another process, and all of them joined."""
+    """The counts of every range of rows by itself, as in another process, and all of them joined.
 
-    def parts(scorer: Scorer) -> Iterator[tuple[Block, Arrays]]:
-        sides, own = (rows, columns), targets
-        if system.own is not None:  # each has its scan, with its queries as rows
-            sides, own = (sides, (targets[0], [])) if scorer is system.forward else (sides[::-1], (targets[1], []))
-        for block in blocks(*sides):
-            counters = make_counters(scorer, own[0], threads), make_counters(scorer.T, own[1], threads)
-            yield block, count_block(by, scorer, counters, threads, block)
+    Where the directions have scores of their own, the rows of the second one are the columns.
+    """
 
-    return count(system, targets, ties=ties, threads=1, scan=joined(parts), dense=None)
+    def scan(scorer: Scorer, own: Sequence[Counter], others: Sequence[Counter], *_: object) -> None:
+        first = scorer is system.forward
+        served = targets if system.own is None else (targets[0 if first else 1], ())
+        for part in rows if first else columns:
+            counters = make_counters(scorer, served[0], threads), make_counters(scorer.T, served[1], threads)
+            join(kept_of(own, others, part), counted(by, scorer, counters, threads, part))
+
+    return count(system, targets, ties=ties, threads=1, scan=scan, dense=None)
 
 
 def same(one: Found, other: Found) -> None:
@@ -96,12 +83,16 @@ def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool, two
     same(in_parts(system, (rows, columns), cut(n, seed), cut(m, seed + 1)), count(system, (rows, columns), threads=1))
 
 
-def test_excluded_items_in_parts() -> None:
+def test_excluded_and_allowed_items_in_parts() -> None:
     rng = np.random.default_rng(3)
     system = System(Matrix(rng.integers(0, 3, (9, 14)).astype(np.float32)))
     judged = [relevance({0: [1, 2], 7: [3]}), relevance({2: [8, 0], 13: [4]})]
-    excluded = [relevance({0: [5], 7: [4, 13]}, name="e"), relevance({2: [3, 4]}, name="e")]
-    rows, columns = ([Targets("x", r, Candidates(excluded=e))] for r, e in zip(judged, excluded, strict=True))
+    excluded = [stored({0: [5], 7: [4, 13]}, (9, 14)), stored({2: [3, 4]}, (14, 9))]
+    allowed = [stored({0: [2, 5, 6]}, (9, 14)), stored({2: [0], 13: range(9)}, (14, 9))]
+    rows, columns = (
+        [Targets("x", r, Candidates(excluded=e)), Targets("y", r, Candidates(excluded=e, allowed=a)), Targets("z", r)]
+        for r, e, a in zip(judged, excluded, allowed, strict=True)
+    )
     images, captions = [(4, 9), (0, 1), (1, 4)], [(9, 14), (0, 3), (3, 9)]
     same(in_parts(system, (rows, columns), images, captions), count(system, (rows, columns)))
 
@@ -118,7 +109,7 @@ def test_a_larger_scan_in_parts(threads: int, backend: str) -> None:
         assert ranks["x"].rank.tolist() == oracle.ranks(scores, judged, EVERYTHING, "index")
 
 
-def measured(
+def in_ranges(
     system: System, split: Split, metrics: list[Metric], gains: dict[str, FakeGains], seed: int, **options: bool
 ) -> Measured:
     """Every part measured by itself, as in another process, and all of them joined."""
@@ -126,13 +117,13 @@ def measured(
     def fill(own: Sequence[Together], out: Outs) -> None:
         shares = together(plan(metrics, split, BOTH, **options))
         parts = [
-            (i, queries, part(other, system.both[other[0].side], gains, queries, 1))
+            (i, queries, measured(other, system.both[other[0].side], gains, 1, queries))
             for i, other in enumerate(shares)
             for queries in cut(len(other[0].queries), seed + i)
         ]
         for j in np.random.default_rng(seed).permutation(len(parts)):
             i, queries, arrays = parts[j]
-            join(own[i], out, queries, arrays)
+            join(kept_by(own[i], out, queries), arrays)
 
     return run(system, split, metrics, gains, **options, fill=fill)
 
@@ -146,7 +137,7 @@ def test_graded_metrics_in_parts(world: object, names: list[str], seed: int, inf
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(values)}
     system = System(Matrix(scores))
     expected = run(system, split, metrics, gains, threads=1, influence=influence)
-    same_found(measured(system, split, metrics, gains, seed, influence=influence), expected)
+    same_found(in_ranges(system, split, metrics, gains, seed, influence=influence), expected)
 
 
 def test_graded_metrics_of_a_larger_world_in_parts() -> None:
@@ -154,7 +145,7 @@ def test_graded_metrics_of_a_larger_world_in_parts() -> None:
     metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
         expected = run(system, world.split, metrics, gains, threads=2, influence=influence)
-        same_found(measured(system, world.split, metrics, gains, 11, influence=influence), expected)
+        same_found(in_ranges(system, world.split, metrics, gains, 11, influence=influence), expected)
 
 
 def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
@@ -163,6 +154,6 @@ def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
     metrics, gains = [parse("wmd:MLD@3"), parse("wmd:CS@3")], {"wmd": FakeGains(values, "wmd")}
     system = System(Matrix(world.scores))
     expected = run(system, world.split, metrics, gains, threads=1, influence=True)
-    same_found(measured(system, world.split, metrics, gains, 2, influence=True), expected)
+    same_found(in_ranges(system, world.split, metrics, gains, 2, influence=True), expected)
     assert {(m.template, found.influence is None) for (m, _), found in expected.items()} >= {("MLD@{k}", True)}
     assert any(found.influence is not None for found in expected.values())

@@ -13,7 +13,7 @@ import vsebench as vb
 from tests import oracle
 from tests.graded_worlds import same_values, vector_world
 from tests.messages import Refuses
-from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
+from tests.worlds import World, own, relevance, same_fold, splits, stored, tied_world, worlds
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import default_threads
 from vsebench.rank import backends
@@ -86,16 +86,9 @@ def test_ties_of_lists_and_items_that_are_no_candidates() -> None:
     judged = relevance({0: [1, 2, 5, 6]})
     found = {ties: ranks_of_lists(lists, judged, ties=ties).rank.tolist() for ties in ("optimistic", "pessimistic")}
     assert found == {"optimistic": [UNRANKED, 2, 3, 4], "pessimistic": [UNRANKED, 2, 3, 5]}
-    without = Candidates(excluded=relevance({0: [2, 7]}))
+    without = Candidates(excluded=stored({0: [2, 7]}, (1, 8)))
     placed = place(lists, relevance({0: [4, 5, 6]}), without)
     assert placed.counts.tolist() == [[1, 0, 1], [0, 0, 1], [1, 0, 0]] and placed.depth.tolist() == [3]
-
-
-def test_excluded_items_that_are_relevant_are_refused(refuses: Refuses) -> None:
-    judged = relevance({0: [1, 2]}, name="eccv")
-    excluded = relevance({0: [2]}, name="gt")
-    targets = [Targets("x", judged, Candidates(excluded=excluded))]
-    refuses(UsageError, observe, System(Matrix(np.eye(3))), (targets, []))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from vsebench.relevance.cider import features as cider_features
 from vsebench.relevance.cider.cider import corpus_df
 from vsebench.relevance.cider.features import grams
 from vsebench.relevance.gains import Gains, Spec
-from vsebench.text.tokenise import tokenise
+from vsebench.text.ptb import tokenise
 from vsebench.types import Split
 
 WHITESPACE = {"tokens": "whitespace"}

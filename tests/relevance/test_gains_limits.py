@@ -14,7 +14,7 @@ from tests.evaluation.test_graded_eval import world
 from tests.graded_worlds import FakeGains, large_world
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation.sources import leave_out
+from vsebench.evaluation.plan import leave_out
 from vsebench.graded.engine import run
 from vsebench.log import Log
 from vsebench.metrics import parse

@@ -18,7 +18,7 @@ from vsebench.relevance import coco as coco_files
 from vsebench.relevance.gains import shape_of
 from vsebench.relevance.grades import Grades, of_pairs
 from vsebench.relevance.sources import Source
-from vsebench.sets import packages as wheels
+from vsebench.sets import stored as wheels
 from vsebench.types import DIRECTIONS, Both, Direction, Relevance, Split
 
 

@@ -17,14 +17,14 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.relevance.coco import verify_judgements
 from vsebench.sets import catalogue as splits
-from vsebench.sets import identity, packages, stored
+from vsebench.sets import identity, stored
 from vsebench.sets.declared import DECLARED
 from vsebench.sets.source import split_of_ids
 from vsebench.types import Split
 
 needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")
 needs_captions = pytest.mark.skipif(
-    not (packages.has_ids() and packages.has_captions()), reason="eccv_caption and pycocoevalcap are not installed"
+    not (stored.has_ids() and stored.has_captions()), reason="eccv_caption and pycocoevalcap are not installed"
 )
 
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("cache")
 
 
 def no_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "package_file", lambda package, relative: None)
+    monkeypatch.setattr(stored, "package_file", lambda package, relative: None)
 
 
 def write(path: Path, content: Any) -> Path:
@@ -61,7 +61,7 @@ def test_names_and_unknown_names(refuses: Refuses) -> None:
 
 @needs_ids
 def test_coco_ids_come_from_the_installed_package_without_reading_captions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "coco_rows", lambda: pytest.fail("captions were read"))
+    monkeypatch.setattr(stored, "coco_rows", lambda: pytest.fail("captions were read"))
     five, one = splits.load_split("coco-5k"), splits.load_split("coco-1k")
     assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
     assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
@@ -120,8 +120,8 @@ def test_absent_and_damaged_splits_say_how_to_get_them(cache, monkeypatch, refus
 
 @needs_ids
 def test_captions_without_their_package(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
-    real = packages.package_file
-    monkeypatch.setattr(packages, "package_file", lambda p, r: None if p == packages.CAPTIONS_PACKAGE else real(p, r))
+    real = stored.package_file
+    monkeypatch.setattr(stored, "package_file", lambda p, r: None if p == stored.CAPTIONS_PACKAGE else real(p, r))
     assert splits.load_split("coco-5k").captions is None
     assert splits.status()[0].needs == "pip install 'vsebench[text]' for the captions"
     refuses(MissingPackage, splits.load_split, "coco-5k", captions=True)
@@ -190,8 +190,8 @@ def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
     built = splits.load_split("coco-5k", captions=True)
     raw = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
     assert built.captions == tuple(r["caption"] for r in raw)
-    if packages.has_captions() and packages.has_ids():
-        assert packages.coco_rows().captions == built.captions
+    if stored.has_captions() and stored.has_ids():
+        assert stored.coco_rows().captions == built.captions
 
 
 @pytest.mark.real_data

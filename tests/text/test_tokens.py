@@ -19,11 +19,11 @@ import vsebench
 from tests.gates import gate
 from tests.messages import Refuses
 from vsebench.errors import UsageError, VsebenchError
-from vsebench.sets.packages import package_file
+from vsebench.sets.stored import package_file
 from vsebench.text import java as spice_java
 from vsebench.text import ptb
 from vsebench.text.java import find_java
-from vsebench.text.tokenise import TOKENISERS, tokenise
+from vsebench.text.ptb import TOKENISERS, tokenise
 from vsebench.text.tokens import Tokens, from_lists, of_captions
 from vsebench.types import Embeddings
 

@@ -17,7 +17,7 @@ from ..results.table import Entry, Table, Value
 from ..scenes import settings
 from ..scenes.truth import truth_of
 from ..sets.catalogue import load_split
-from ..text.tokenise import tokenise
+from ..text.ptb import tokenise
 from ..types import Split
 from .true_pairs import SceneFacts, Spread, count_true, scene_facts, spread
 

@@ -121,7 +121,7 @@ def _known(view: str, views: Mapping[str, str]) -> str:
 def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     """The metrics of a word of ``--metrics`` that is no metric, None when it is one."""
     from ..evaluation.intra import THRESHOLD
-    from ..evaluation.sources import suits
+    from ..evaluation.plan import suits
     from ..metrics import parse
     from ..metrics.declare import DEFAULT_GAINS
     from ..metrics.suites import ALL, INTRA, SUITES, expand, members

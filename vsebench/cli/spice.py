@@ -128,7 +128,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     else:
         captions = _read(file)
     if text == "ptb":
-        from ..text.tokenise import tokenise
+        from ..text.ptb import tokenise
 
         captions = [" ".join(tokens) for tokens in tokenise(captions, "ptb").lists()]
     return captions

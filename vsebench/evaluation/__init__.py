@@ -16,7 +16,7 @@
 - ``second_stage``: the scores of a cross-encoder (read by ``inputs``) put the top of the rankings in another order
 - ``binary``: values from the ranks of relevant items, and those of hubness; ``graded``: values of graded metrics as
   results; ``intra``: image-image and text-text retrieval of CxC
-- ``engines``: which processes compute; ``shards``: the work in pieces for other processes, ``cuts`` how it is
-  cut and what is finished, ``dask_engine`` the workers
+- ``engines``: which processes compute, the workers of Dask and what they have finished; ``shards``: the work in pieces
+  for other processes
 - ``assemble``: sums, signature and the report; ``intervals``, ``provenance``: what is added to it
 """

@@ -26,20 +26,21 @@ Deepest = Callable[[int], int]  # of ``Order``
 COMPLETE, INSIDE = "complete rankings", "the items of a fold"
 
 
-def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[backends.Ranker, Both[int] | None]:
-    """The functions to rank with, and how deep the lists for binary judgements have to be.
+def route(plan: Plan, data: Input) -> tuple[backends.Ranker, Both[int] | None]:
+    """The functions of the back-end to rank with, and how deep its lists for binary judgements have to be.
 
     Args:
         plan: what is measured.
         data: what is ranked.
-        ranker: of the requested back-end, whose lists have a ``deepest``.
 
     Returns:
         The ranker is without ``lists`` where metrics of binary judgements are ranked by the reference, and without
         ``order`` where graded ones are. No depths where ranks are not read from lists.
     """
+    ranker = backends.ranker(plan.backend)
     lists = ranker.lists
-    assert lists is not None and lists.deepest is not None
+    if lists is None or lists.deepest is None:
+        return ranker, None
     if not data.of_vectors:
         what = "scores are given" if data.lists is None else "retrieved lists are given"
         note(f"{what}, and {lists.name} searches vectors: it was not used")
@@ -70,7 +71,7 @@ def _binary(plan: Plan, deepest: Deepest) -> tuple[Both[int], Reasons]:
         for m in (m for m in plan.binary if m.view == target.view):
             size = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             deep = min(size, gallery)
-            if target.query_fold is not None or target.excluded is not None:
+            if not target.candidates.everything:
                 reasons[INSIDE].append(str(m))
             elif m.family.depth not in ("k", "R") or plan.request.ties == EXPECTED:
                 reasons[COMPLETE].append(str(m))

@@ -91,7 +91,7 @@ def ranked(
     relevance = positives(split, embeddings.modality, ratings)
     n = len(embeddings.ids)
     scorer, _ = choose(embeddings, embeddings, similarity)
-    itself = of_pairs("self", (n, n), np.arange(n), np.arange(n)).positives
+    itself = of_pairs("self", (n, n), np.arange(n), np.arange(n)).inside
     targets = [Targets(VIEW, relevance, Candidates(excluded=itself))]
     return observe(System(scorer), (targets, []), ties=ties, threads=threads)[0].ranks[VIEW]
 

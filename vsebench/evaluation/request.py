@@ -24,7 +24,7 @@ from ..metrics.suites import ALL, INTRA, SUITES, expand, words
 from ..options import check_alone, settings, spell
 from ..rank import corrected
 from ..relevance.gains import Spec
-from ..relevance.sources import LABELS, SOURCES, is_gains, parse_spec, source_of
+from ..relevance.sources import LABELS, SOURCES, is_gains, located, parse_spec, source_of
 from ..results.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
@@ -92,9 +92,10 @@ class Request(Options):
     @property
     def beside(self) -> list[Path]:
         """Files that are read beside the input: captions, and what gains are made from."""
-        named = [self.captions_file, self.part and self.part.file, *(spec.argument for spec in self.specs)]
+        named = [self.captions_file, self.part and self.part.file]
+        named += [path for spec in self.specs for path in located(spec)[1]]
         named += [self.correction.bank] if self.correction else []
-        return [path for path in (expanded(x) for x in named if x is not None) if path.is_file()]
+        return [path for path in named if path is not None and path.is_file()]
 
     @property
     def files(self) -> list[Path]:

@@ -17,6 +17,5 @@ Gains are computed once a block and view: complete rows, or single pairs where f
 
 - ``rankings``: which rankings the metrics need
 - ``engine``: scores in blocks of queries, in threads or in parts for other processes, or retrieved lists, to values
-- ``block``: the retrieved items, gains and ideal gains of a block
-- ``influence``: what every image adds, as a candidate, to the values of other queries
+- ``influence``: the gains of a block; what every image adds, as a candidate, to the values of other queries
 """

@@ -2,7 +2,7 @@
 
 Every thread takes blocks of queries, orders their galleries and measures them at once. Nothing is kept but one value a
 query and metric. A value depends on its own query alone, and influences are sums of integers: other processes can
-measure ranges of queries (``part``), whose arrays join (``join``) with the same bits whatever the ranges.
+measure ranges of queries, whose arrays join (``Out.join``) with the same bits whatever the ranges.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..metrics.expected import expected_values
 from ..metrics.values import values
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
-from ..rank.order import REFERENCE, Order
+from ..rank.count import check_candidates
+from ..rank.order import REFERENCE, Order, listed
 from ..rank.scorers import Scorer, System
 from ..rank.tops import order_of
 from ..relevance.gains import Gains
-from ..types import BOTH, Both, Float, Int, Side, Split, Tops
+from ..types import BOTH, EVERYTHING, Both, Candidates, Float, Int, Side, Split, Tops
 from . import influence
-from .block import Block
-from .influence import Arrays, Out
+from .influence import Block, Out
 from .rankings import Group, Ranking, Together, deepest_rank, plan, together
 
 MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
@@ -54,6 +54,7 @@ def run(
     order: Order | None = None,
     fill: Fill | None = None,
     new: Both[Tops | None] = (None, None),
+    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -67,17 +68,19 @@ def run(
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
         block: queries of a block; never changes a result.
-        influence: also compute the influence of the images as candidates, which intervals need.
+        influence: also compute the influence of the images as candidates, which intervals need; only where all items
+            are candidates.
         order: of another back-end, see ``rank.backends``.
-        fill: writes the values, which other processes have measured (``part``), instead of measuring here.
+        fill: writes the values, which other processes have measured (``Out.arrays``), instead of measuring here.
         new: of every side, the order of the first items of every query after re-ranking.
+        candidates: of the rows and of the columns as queries; nothing else is retrieved, ideal or pseudo-positive.
 
     Raises:
-        UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
-            that the split does not have.
+        UsageError: a metric of binary judgements, a view without gains, gains, scores or candidates of another size,
+            or folds that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = checked(split, metrics, gains, sides, expected, influence)
+    rankings = checked(split, metrics, gains, sides, expected, influence, candidates)
     if system.forward.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {system.forward.shape} for a split of {_shape(split)}")
     out, parts = {r: Out(r) for r in rankings}, together(rankings)
@@ -95,43 +98,6 @@ def run(
     return collect(rankings, out)
 
 
-def part(
-    rankings: Together,
-    scorer: Scorer,
-    gains: Mapping[str, Gains],
-    queries: Range,
-    threads: int,
-    order: Order | None = None,
-    new: Tops | None = None,
-) -> Arrays:
-    """The values of some queries of rankings that share their gains.
-
-    Args:
-        rankings: of ``rankings.together``.
-        scorer: scores of all queries with the complete gallery.
-        gains: by view.
-        queries: the range.
-        threads: number of threads.
-        order: of another back-end, see ``rank.backends``.
-        new: the order of the first items of these queries after re-ranking, or None.
-
-    Returns:
-        ``Out.arrays`` of every ranking, with its number at the end of each name: ``values.0`` is of the first.
-    """
-    out = {ranking: Out(ranking) for ranking in rankings}
-    work = blocks(rankings, scorer, gains, out, threads, order or REFERENCE, new, queries=queries)
-    in_turn(work, lambda _: lambda each: each(), threads, None)
-    each = [out[ranking].arrays(ranking.within(rankings[0], *queries)) for ranking in rankings]
-    return {f"{name}.{i}": array for i, arrays in enumerate(each) for name, array in arrays.items()}
-
-
-def join(rankings: Together, out: Outs, queries: Range, arrays: Arrays) -> None:
-    """Write what ``part`` made of some queries to the values and influences of all queries."""
-    for i, ranking in enumerate(rankings):
-        own = {name.removesuffix(f".{i}"): array for name, array in arrays.items() if name.endswith(f".{i}")}
-        out[ranking].join(ranking.within(rankings[0], *queries), own)
-
-
 def blocks(
     rankings: Together,
     scorer: Scorer,
@@ -146,9 +112,13 @@ def blocks(
     """What orders and measures a block of queries, for each block.
 
     Args:
-        rankings, scorer, gains, threads, order, new: as for ``part``; ``new`` is of all queries, or of those of the
-            range.
+        rankings: of ``rankings.together``.
+        scorer: scores of all queries with the complete gallery.
+        gains: by view.
         out: what is measured is written to these.
+        threads: number of threads that take these blocks.
+        order: of a back-end, see ``rank.backends``.
+        new: the order of the first items after re-ranking, of all queries or of those of the range; or None.
         block: the number of queries of a block, None for a default.
         queries: a range of the queries of the first ranking, None for all of them.
     """
@@ -176,7 +146,7 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
     """The order of a range of queries of the first ranking, and of those among them that the others have.
 
     Args:
-        rankings, order, new: as for ``part``.
+        rankings, order, new: as for ``blocks``.
         scorer: scores of the queries and the gallery of the first ranking.
         queries: the range.
     """
@@ -192,7 +162,9 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
             found[ranking] = Tops.of(known.items[rows, :depth], known.tied[rows, :depth], known.gallery)
             continue
         columns = None if same else np.searchsorted(first.gallery, ranking.gallery)
-        own_tops = order.of(scorer, places, depth, columns)
+        own_tops = listed(scorer, places, depth, first.among, order, columns)
+        if not first.among.everything:
+            own_tops = _order(own_tops, np.arange(len(places)), depth)
         found[ranking] = own_tops if new is None else order_of(own_tops, new, own, ranking.gallery)
     return found
 
@@ -220,17 +192,21 @@ def checked(
     sides: Sequence[Side] = BOTH,
     expected: bool = False,
     influence: bool = False,
+    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
 ) -> list[Ranking]:
     """The rankings that some metrics need, see ``rankings.plan``.
 
     Raises:
-        UsageError: as ``plan``, and for a view without gains, or gains of another size.
+        UsageError: as ``plan``, and for a view without gains, or gains or candidates of another size.
     """
-    rankings = plan(metrics, split, sides, expected, influence)
+    shape = len(split.image_ids), len(split.caption_ids)
+    check_candidates(candidates[0], "the rows", *shape)
+    check_candidates(candidates[1], "the columns", *shape[::-1])
+    rankings = plan(metrics, split, sides, expected, influence, candidates)
     for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
         if view not in gains:
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
-        if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
+        if gains[view].shape != shape:
             raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
     return rankings
 
@@ -284,10 +260,13 @@ def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
 
 def _order(lists: Tops, queries: Int, depth: int) -> Tops:
     """The lists of some queries, (query,) int64, with ``depth`` items each: shorter ones end in the first item."""
-    place, known = np.arange(depth), lists.depth[queries][:, None]
-    at = np.where(place < known, lists.start[queries][:, None] + place, 0)
-    tied = np.zeros(at.shape, np.bool_) if lists.ties is None else lists.ties[at] & (place < known)
-    return Tops.of(np.where(place < known, lists.entries[at], 0).astype(np.int32), tied, lists.gallery)
+    inside = np.arange(depth) < lists.depth[queries][:, None]
+    at = (lists.start[queries][:, None] + np.arange(depth))[inside]
+    items, tied = np.zeros(inside.shape, np.int32), np.zeros(inside.shape, np.bool_)
+    items[inside] = lists.entries[at]
+    if lists.ties is not None:
+        tied[inside] = lists.ties[at]
+    return Tops.of(items, tied, lists.gallery)
 
 
 def _refuse_short(ranking: Ranking, known: Int) -> None:

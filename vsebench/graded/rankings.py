@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..metrics.declare import Metric, without_mean
 from ..metrics.values import differ_in_k
 from ..options import spell
-from ..types import BOTH, Int, Side, Split
+from ..types import BOTH, EVERYTHING, Both, Candidates, Int, Side, Split
 
 DEEPEST = 100  # of metrics for which every image of the top k is left out once
 
@@ -33,6 +33,7 @@ class Ranking:
         metrics: what is measured, without sums.
         expected: values are means over the orders of tied items; a tie may reach to the end of the gallery.
         influence: lists are deep enough to leave an image out of them, see ``influence``.
+        candidates: of all queries of the side among all items of the other.
     """
 
     split: Split
@@ -43,6 +44,7 @@ class Ranking:
     metrics: tuple[Metric, ...]
     expected: bool = False
     influence: bool = False
+    candidates: Candidates = EVERYTHING
 
     @property
     def queries(self) -> Int:
@@ -53,6 +55,12 @@ class Ranking:
     def gallery(self) -> Int:
         """(gallery,) int64 indices of the split."""
         return self.images if self.side else self.captions
+
+    @cached_property
+    def among(self) -> Candidates:
+        """The candidates of these queries in this gallery."""
+        own = self.candidates
+        return own if own.everything else own.take(self.queries, self.gallery)
 
     def within(self, first: Ranking, start: int, stop: int) -> slice:
         """The queries that are among the queries ``start:stop`` of another ranking of the same side."""
@@ -148,6 +156,7 @@ def plan(
     sides: Sequence[Side] = BOTH,
     expected: bool = False,
     influence: bool = False,
+    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
 ) -> list[Ranking]:
     """The rankings that some metrics need, sums replaced by their parts.
 
@@ -156,7 +165,9 @@ def plan(
         split: the items.
         sides: of the queries.
         expected: values are means over the orders of tied items.
-        influence: make lists deep enough to leave an image out of them; not of means over orders.
+        influence: make lists deep enough to leave an image out of them; not of means over orders, and not among
+            candidates that are not all items.
+        candidates: of the rows and of the columns as queries.
 
     Raises:
         UsageError: a metric of binary judgements, one that needs folds the split does not have, or one whose mean over
@@ -180,7 +191,8 @@ def plan(
             fold,
             tuple(own),
             expected,
-            influence and not expected and split.image_of is not None,
+            influence and not expected and split.image_of is not None and candidates[side].everything,
+            candidates[side],
         )
         for side in sides
         for (which, on), own in by_items.items()

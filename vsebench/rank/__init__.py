@@ -10,12 +10,13 @@ rows of a scorer; for the other direction they are those of its transpose, ``sco
         scorers.Scorer.tile                     one matrix product, or a part of a given matrix
         kernels.transpose                       strips of a tile, whose rows are its columns
         kernels.count                           candidates above each threshold; near-ties compared in float64
-      order.order, tops.place                   instead of counting: queries with more than 64 relevant items
+      order.listed, tops.place                  instead of counting: more than 64 relevant items, or allowed ones alone
       ranks.ranks_from_counts                   ranks under a tie rule
 
     order.Lists                                 lists from the tiles that are counted, where they are shallow
     order.top_lists(scorer, k)                  else the top of every ranking, in threads
-      order.order(scorer, queries, k)           the k best of some queries, also for graded metrics
+      order.listed(scorer, queries, k, among)   the k best candidates of some queries, also for graded metrics
+      order.order(scorer, queries, k)           the k best of all items
         order.candidates                        float32 products of shallow orders: what can be among the k best
         order.complete_order                    float64 products of deep orders, or given scores
         numeric.sort.order                      order by float32 score

@@ -5,7 +5,7 @@ way. A relevant pair has a canonical score and two thresholds around it; a score
 (``kernels.count`` lists them, ``Counter.settle`` compares).
 
 Counting compares every relevant item with every candidate of its query. Queries with many relevant items are ordered
-instead (``order``), and the places of the relevant ones are read.
+instead (``order``), as are the items that are allowed, and the places of the relevant ones are read.
 
 A thread multiplies a tile with a single-threaded BLAS and counts in it while it is in the cache. That is faster than
 a product on all cores followed by counting on all cores: idle BLAS threads wait actively on busy cores.
@@ -14,9 +14,9 @@ a product on all cores followed by counting on all cores: idle BLAS threads wait
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,13 @@ from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..types import EVERYTHING, NONE, Bool, Both, Candidates, Float, Int, Ranks, Relevance
 from . import kernels
-from .order import PART, REFERENCE, TOGETHER, Order, exact_scores
+from .order import PART, REFERENCE, TOGETHER, Order, exact_scores, listed
 from .ranks import ranks_from_counts
 from .scorers import Range, Scorer, System
 from .ties import check_ties
-from .tops import place
+from .tops import is_candidate, place
 
 Array = npt.NDArray[Any]
-Arrays = dict[str, Array]
 TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
 STRIP, STRIP_BYTES = TOGETHER, 4 << 20  # columns of a tile that are transposed together, and their size
@@ -45,34 +44,29 @@ ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The relevant items of some judgements among some candidates, whose ranks are returned as those of ``view``."""
+    """The relevant items of some judgements among some candidates, whose ranks are returned as those of ``view``.
+
+    Positives that are excluded are none: they leave ``relevance``. Those that are not allowed become missing ones.
+    """
 
     view: str
     relevance: Relevance
     candidates: Candidates = EVERYTHING
 
-    @property
-    def excluded(self) -> Relevance | None:
-        """The items that are no candidates."""
-        return self.candidates.excluded
+    def __post_init__(self) -> None:
+        for stored in (self.candidates.excluded, self.candidates.allowed):
+            if stored is not None:
+                _check_range(self.relevance, *stored.shape)
+        object.__setattr__(self, "relevance", _reachable(self.relevance, self.candidates))
 
     @property
     def query_fold(self) -> Int | None:
         """(judged,) int64 fold of every query, or None."""
         return None if self.candidates.fold is None else self.candidates.fold[0][self.relevance.queries]
 
-    @property
-    def pairs(self) -> list[Relevance]:
-        """The relevant items, and those that are no candidates: their pairs need a score."""
-        return [self.relevance, *([] if self.excluded is None else [self.excluded])]
-
     def of(self, rows: Bool) -> Targets:
         """The targets of some of the judged queries, (judged,)."""
-        relevance, own = taken(self.relevance, rows), self.candidates
-        if self.excluded is not None:
-            chosen = np.isin(self.excluded.queries, self.relevance.queries[~rows], invert=True)
-            own = replace(own, excluded=taken(self.excluded, chosen))
-        return Targets(self.view, relevance, own)
+        return replace(self, relevance=taken(self.relevance, rows))
 
 
 class Consumer(Protocol):
@@ -87,7 +81,7 @@ class Scan(Protocol):
 
     def __call__(
         self, scorer: Scorer, rows: Sequence[Any], columns: Sequence[Any], threads: int,
-        tile_shape: tuple[int, int] | None, progress: Progress | None,
+        tile_shape: tuple[int, int] | None = None, progress: Progress | None = None, part: Range | None = None,
     ) -> None: ...  # fmt: skip
 
 
@@ -120,8 +114,8 @@ def count(
         The ranks by view.
 
     Raises:
-        UsageError: unknown tie rule, two targets of one name, or a relevant item that is no candidate (it is
-            excluded, or in another fold).
+        UsageError: unknown tie rule, two targets of one name, candidates of another size, or a relevant item in another
+            fold.
         BadInput: the tiles and the counts need more memory than is free.
     """
     check_ties(ties)
@@ -148,7 +142,7 @@ class _Side:
 
     def __init__(self, scorer: Scorer, targets: Sequence[Targets], threads: int, dense: Order | None):
         self.scorer, self.targets, self.threads, self.dense = scorer, targets, threads, dense or REFERENCE
-        many = [_many(t) & (dense is not None) for t in targets]
+        many = [_many(t, dense is not None) for t in targets]
         self.crowded = [t.of(rows) for t, rows in zip(targets, many, strict=True) if rows.any()]
         self.few = [
             t.of(~rows) if rows.any() else t
@@ -160,7 +154,7 @@ class _Side:
     @property
     def sizes(self) -> tuple[int, int]:
         """How many pairs are counted, and how many are ordered."""
-        counted, ordered = (sum(len(r.items) for t in some for r in t.pairs) for some in (self.few, self.crowded))
+        counted, ordered = (sum(len(t.relevance.items) for t in some) for some in (self.few, self.crowded))
         return counted, ordered
 
     def counters(self) -> list[Counter]:
@@ -179,22 +173,29 @@ class _Side:
         return {t.view: ranks_from_counts(t.relevance, counts[t.view], ties, t.query_fold) for t in in_order}
 
 
-def _many(targets: Targets) -> Bool:
-    """(judged,) whether a query has many relevant or excluded items."""
-    size = targets.relevance.found
-    if (excluded := targets.excluded) is not None:
-        size = size + np.diff(_places(excluded, targets.relevance.queries), axis=1)[:, 0]
-    return size > MANY_PAIRS
+def _many(targets: Targets, dense: bool = True) -> Bool:
+    """(judged,) whether a query is ordered: for many relevant or excluded items if ``dense``, or to allowed ones."""
+    size, excluded = targets.relevance.found, targets.candidates.excluded
+    if excluded is not None:
+        size = size + np.diff(excluded.indptr)[targets.relevance.queries]
+    return np.full(len(size), True) if targets.candidates.allowed is not None else (size > MANY_PAIRS) & dense
 
 
-def _places(relevance: Relevance, queries: Int) -> Int:
-    """(query, 2) int64, where the pairs of some queries begin and end; an empty range for those without."""
-    at = np.searchsorted(relevance.queries, queries)
-    known = at < len(relevance.queries)
-    known[known] = relevance.queries[at[known]] == queries[known]
-    found = np.zeros((len(queries), 2), np.int64)
-    found[known] = np.stack([relevance.indptr[at[known]], relevance.indptr[at[known] + 1]], axis=1)
-    return found
+def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:
+    """The judgements without positives that are excluded; those that are not allowed are missing."""
+    stored = replace(candidates, fold=None)
+    if stored.everything:
+        return relevance
+    of, queries = relevance.query_of, relevance.queries
+    kept = is_candidate(stored, queries[of], relevance.items)
+    lost = ~kept & is_candidate(replace(stored, allowed=None), queries[of], relevance.items)
+    found, away = (np.bincount(of[some], minlength=len(queries)) for some in (kept, lost))
+    missing = relevance.missing + away
+    judged, indptr = found + missing > 0, np.concatenate([[0], np.cumsum(found)])
+    return replace(
+        relevance, queries=queries[judged], indptr=np.append(indptr[:-1][judged], indptr[-1]),
+        items=relevance.items[kept], missing=missing[judged], without=np.union1d(relevance.without, queries[~judged]),
+    )  # fmt: skip
 
 
 def taken(relevance: Relevance, rows: Bool) -> Relevance:
@@ -210,28 +211,33 @@ def taken(relevance: Relevance, rows: Bool) -> Relevance:
 
 
 def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: int) -> dict[str, Int]:
-    """(3, pair) counts of some targets, whose queries are ordered once for all of them."""
+    """(3, pair) counts of some targets, whose queries are ordered: once for all whose items are not listed."""
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
-    if not dense:
-        return found
-    gallery, queries = scorer.shape[1], np.unique(np.concatenate([t.relevance.queries for t in dense]))
-    step = min(order.together(gallery, gallery), max(1, PART // gallery))
+    gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
+    step, jobs = min(order.together(gallery, gallery), max(1, PART // gallery)), list[tuple[list[Targets], Int]]()
+    for group in (galleries, *([t] for t in dense if t.candidates.allowed is not None)):
+        queries = np.unique(np.concatenate([NONE, *(t.relevance.queries for t in group)]))
+        jobs += [(group, queries[a : a + step]) for a in range(0, len(queries), step)]
 
-    def work(start: int) -> None:
-        some = queries[start : start + step]
-        lists = order.of(scorer, some, gallery, None)
-        for t in dense:
+    def work(job: tuple[list[Targets], Int]) -> None:
+        group, some = job
+        lists = listed(scorer, some, gallery, EVERYTHING if group is galleries else group[0].candidates, order)
+        for t in group:
             placed = place(lists, t.relevance, t.candidates, some)
             found[t.view][:, placed.pairs] = placed.counts
 
-    in_turn(range(0, len(queries), step), lambda _: work, threads, None)
+    in_turn(jobs, lambda _: work, threads, None)
     return found
 
 
 def make_counters(scorer: Scorer, targets: Sequence[Targets], threads: int) -> list[Counter]:
-    """One counter for targets whose candidates are all items, and one for each of the others, always in this order."""
-    plain = [t for t in targets if t.candidates.fold is None]
-    groups = [plain] * bool(plain) + [[t] for t in targets if t.candidates.fold is not None]
+    """One counter for targets among complete galleries, and one for each in folds, always in this order.
+
+    Nothing is counted of targets whose items are listed (``Candidates.allowed``).
+    """
+    counted = [t for t in targets if t.candidates.allowed is None]
+    plain = [t for t in counted if t.candidates.fold is None]
+    groups = [plain] * bool(plain) + [[t] for t in counted if t.candidates.fold is not None]
     return [Counter(scorer, group, threads) for group in groups]
 
 
@@ -242,14 +248,14 @@ def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int
     return max(1, min(shape[0], most)), width
 
 
-def corners(shape: tuple[int, int], height: int, width: int) -> list[tuple[int, int]]:
+def corners(rows: Range, columns: int, height: int, width: int) -> list[tuple[int, int]]:
     """The first row and column of every tile."""
-    return [(r, c) for c in range(0, shape[1], width) for r in range(0, shape[0], height)]
+    return [(r, c) for c in range(0, columns, width) for r in range(*rows, height)]
 
 
 def scan_tiles(
     scorer: Scorer, rows: Sequence[Consumer], columns: Sequence[Consumer], threads: int,
-    tile_shape: tuple[int, int] | None, progress: Progress | None,
+    tile_shape: tuple[int, int] | None = None, progress: Progress | None = None, part: Range | None = None,
 ) -> None:  # fmt: skip
     """Give tiles of scores to what reads them: rows as queries, and in transposed strips columns as queries.
 
@@ -257,82 +263,34 @@ def scan_tiles(
         scorer: scores of all rows with all columns.
         rows, columns: of the queries that are rows, and of those that are columns.
         threads, tile_shape, progress: as for ``count``.
+        part: the rows that are scored, None for all. What reads them has the candidates of these rows complete, and
+            of the columns only these candidates: counts of parts add up.
     """
-    n, m = scorer.shape
-    height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
-    height, width = min(height, n), min(width, m)
+    (first, end), m = part or (0, scorer.shape[0]), scorer.shape[1]
+    height, width = tile_shape or tiles((end - first, m), np.dtype(scorer.dtype).itemsize, threads)
+    height, width = min(height, end - first), min(width, m)
 
-    def worker(part: int) -> Callable[[tuple[int, int]], None]:
+    def worker(thread: int) -> Callable[[tuple[int, int]], None]:
         buffer = np.empty(height * width, scorer.dtype)
         turned = np.empty(height * min(width, STRIP) * bool(columns), scorer.dtype)
 
         def work(corner: tuple[int, int]) -> None:
             r0, c0 = corner
-            r1, c1 = min(r0 + height, n), min(c0 + width, m)
+            r1, c1 = min(r0 + height, end), min(c0 + width, m)
             tile = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
             scorer.tile(slice(r0, r1), slice(c0, c1), tile)
             for one in rows:
-                one.add(tile, r0, c0, part)
+                one.add(tile, r0, c0, thread)
             for a in range(0, c1 - c0, STRIP) if columns else ():
                 b = min(a + STRIP, c1 - c0)
                 strip = turned[: (b - a) * (r1 - r0)].reshape(b - a, r1 - r0)
                 kernels.transpose(tile, a, b, strip)
                 for one in columns:
-                    one.add(strip, c0 + a, r0, part)
+                    one.add(strip, c0 + a, r0, thread)
 
         return work
 
-    in_turn(corners(scorer.shape, height, width), worker, threads, progress)
-
-
-class Block(NamedTuple):
-    """Some rows and some columns, each as (first, last + 1): a part of a scan, which other processes share.
-
-    Counts of the pairs of a query are added over the blocks that have candidates of it, in any order.
-    """
-
-    rows: Range
-    columns: Range
-
-
-def count_block(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threads: int, block: Block) -> Arrays:
-    """The counts of a block.
-
-    Args:
-        scan: of a back-end.
-        scorer: scores of all rows with all columns.
-        counters: from ``make_counters``, of the rows and of the columns as queries; not changed.
-        threads: number of threads.
-        block: the rows and columns.
-
-    Returns:
-        ``0.0``, ``0.1``, ..., ``1.0``, ... one a counter: (3, pair) int32 of the pairs whose queries are in the block.
-    """
-    own = scorer.take(slice(*block.rows), slice(*block.columns))
-    rows = [one.part(own, block, threads) for one in counters[0]]
-    columns = [one.part(own.T, Block(*block[::-1]), threads) for one in counters[1]]
-    scan(own, rows, columns, threads, None, None)
-    return {
-        f"{side}.{i}": part.counts.sum(1).astype(np.int32)
-        for side, parts in enumerate((rows, columns))
-        for i, part in enumerate(parts)
-    }
-
-
-def joined(parts: Callable[[Scorer], Iterable[tuple[Block, Arrays]]]) -> Scan:
-    """A scan that takes the counts of all blocks of a scorer, in any order, instead of computing scores."""
-
-    def scan(
-        scorer: Scorer, rows: Sequence[Counter], columns: Sequence[Counter], threads: int,
-        tile_shape: tuple[int, int] | None, progress: Progress | None,
-    ) -> None:  # fmt: skip
-        for block, arrays in parts(scorer):
-            for side, counters in enumerate((rows, columns)):
-                for i, counter in enumerate(counters):
-                    first, end = counter.pairs.indptr[list(block[side])]
-                    counter.counts[:, 0, first:end] += arrays[f"{side}.{i}"]
-
-    return scan
+    in_turn(corners((first, end), m, height, width), worker, threads, progress)
 
 
 def check_targets(system: System, targets: Both[Sequence[Targets]]) -> None:
@@ -347,21 +305,30 @@ def check_targets(system: System, targets: Both[Sequence[Targets]]) -> None:
 
 def _check(t: Targets, n_query: int, n_gallery: int) -> None:
     """Refuse one of the targets."""
-    queries, items, name = t.relevance.queries, t.relevance.items, t.relevance.name
+    _check_range(t.relevance, n_query, n_gallery)
+    check_candidates(t.candidates, f"'{t.view}'", n_query, n_gallery)
+    if (fold := t.candidates.fold) is not None:
+        query = t.relevance.queries[t.relevance.query_of]
+        if (fold[0][query] != fold[1][t.relevance.items]).any():
+            raise UsageError(f"relevance '{t.relevance.name}' has items outside the fold of their query")
+
+
+def _check_range(relevance: Relevance, n_query: int, n_gallery: int) -> None:
+    queries, items, name = relevance.queries, relevance.items, relevance.name
     if len(queries) and not (queries[0] >= 0 and queries[-1] < n_query):
         raise UsageError(f"relevance '{name}' names queries outside 0 to {n_query - 1}")
     if len(items) and not (items.min() >= 0 and items.max() < n_gallery):
         raise UsageError(f"relevance '{name}' names items outside 0 to {n_gallery - 1}")
-    of_pair = queries[t.relevance.query_of]
-    if (fold := t.candidates.fold) is not None:
-        if tuple(map(len, fold)) != (n_query, n_gallery):
-            raise UsageError(f"the folds of '{t.view}' are not those of {n_query} queries and {n_gallery} items")
-        if (fold[0][of_pair] != fold[1][items]).any():
-            raise UsageError(f"relevance '{name}' has items outside the fold of their query")
-    if (excluded := t.excluded) is not None:
-        left_out = excluded.queries[excluded.query_of] * n_gallery + excluded.items
-        if np.intersect1d(left_out, of_pair * n_gallery + items).size:
-            raise UsageError(f"relevance '{name}' has items that '{excluded.name}' excludes")
+
+
+def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery: int) -> None:
+    """Refuse candidates that are not those of so many queries and items."""
+    fold = () if candidates.fold is None else (tuple(map(len, candidates.fold)),)
+    stored = (x.shape for x in (candidates.excluded, candidates.allowed) if x is not None)
+    for shape in (*fold, *stored):
+        if shape != (n_query, n_gallery):
+            what = f"candidates of {name} are of {shape[0]} queries and {shape[1]} items"
+            raise UsageError(what, fix=f"give those of {n_query} queries and {n_gallery} items")
 
 
 class Counter:
@@ -377,25 +344,25 @@ class Counter:
 
     def __init__(self, scorer: Scorer, targets: list[Targets], threads: int):
         self.scorer, self.targets, self.folds = scorer, targets, targets[0].candidates.fold is not None
-        relevances = [r for t in targets for r in t.pairs]
-        self._set(thresholds(scorer, relevances, targets[0].candidates.fold, threads), threads)
+        relevances = [t.relevance for t in targets]
+        self.pairs = thresholds(scorer, relevances, targets[0].candidates.fold, threads)
+        self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int32)  # one row a thread
 
-    def _set(self, pairs: Thresholds, threads: int) -> None:
-        self.pairs = pairs
-        self.counts = np.zeros((3, threads, len(pairs.query)), np.int32)  # one row a thread
+    def fresh(self) -> Counter:
+        """A counter of the same pairs that has counted nothing."""
+        other = copy.copy(self)
+        other.counts = np.zeros(self.counts.shape, np.int32)
+        return other
 
-    def part(self, scorer: Scorer, block: Block, threads: int) -> Counter:
-        """A counter of the pairs whose queries are rows of a block, among the candidates that are its columns.
+    def arrays(self, pairs: slice) -> list[Array]:
+        """What was counted of some pairs, for ``join``: (3, pair) int32; (1, pair) where no two scores are equal."""
+        found = self.counts[:, :, pairs].sum(1).astype(np.int32)
+        return [found if found[1:].any() else found[:1]]
 
-        Args:
-            scorer: the scores of the block alone.
-            block: rows and columns.
-            threads: as for ``count``.
-        """
-        part = copy.copy(self)
-        part.scorer = scorer
-        part._set(self.pairs.part(block), threads)
-        return part
+    def join(self, pairs: slice, arrays: Iterator[Array]) -> None:
+        """Add what another counter of the same pairs has counted of some of them; takes the next array."""
+        found = next(arrays)
+        self.counts[: len(found), 0, pairs] += found
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
         """Count (query, item) scores; ``part`` is the row of counts of the calling thread."""
@@ -422,29 +389,17 @@ class Counter:
 
     def placed(self, targets: Targets) -> Int:
         """(3, pair) counts of the relevant items of some targets of this group, among their candidates."""
-        relevance, t, gallery = targets.relevance, self.pairs, self.scorer.shape[1]
-        where = t.locate(relevance, gallery)
+        relevance, excluded = targets.relevance, targets.candidates.excluded
+        where = self.pairs.locate(relevance, self.scorer.shape[1])
         found: Int = self.counts.sum(1)[:, where]
-        if targets.excluded is None or not len(targets.excluded.items):
+        if excluded is None:
             return found
-        return found - np.stack(_excluded(targets.excluded, relevance, t, gallery, t.exact[where]))
-
-
-def _excluded(excluded: Relevance, relevance: Relevance, t: Thresholds, gallery: int, exact: Float) -> list[Int]:
-    """How many excluded items rank above, and tie before and after, each relevant pair."""
-    position = np.searchsorted(excluded.queries, relevance.queries).clip(max=len(excluded.queries) - 1)
-    has = excluded.queries[position] == relevance.queries
-    size = np.where(has, excluded.found[position], 0)[relevance.query_of]
-    pair = np.repeat(np.arange(len(size)), size)
-    offset = np.arange(len(pair)) - np.repeat(np.cumsum(size) - size, size)
-    other = excluded.indptr[position][relevance.query_of][pair] + offset
-    score = t.exact[t.locate(excluded, gallery)][other]
-    equal = score == exact[pair]
-    lower = excluded.items[other] < relevance.items[pair]
-    return [
-        np.bincount(pair[mask], minlength=len(size)).astype(np.int64)
-        for mask in (score > exact[pair], equal & lower, equal & ~lower)
-    ]
+        query, out = relevance.queries[relevance.query_of], np.zeros(self.counts[:, 0].shape, np.int64)
+        size = np.diff(excluded.indptr)[query]
+        pair, end = np.repeat(np.arange(len(query)), size), np.cumsum(size)
+        at = np.arange(len(pair)) + (excluded.indptr[query + 1] - end)[pair]
+        self.settle(where[pair], excluded.indices[at].astype(np.int64), out)
+        return found - out[:, where]
 
 
 @dataclass(frozen=True, eq=False)
@@ -474,20 +429,6 @@ class Thresholds:
         """(pair,) positions of a relevance's pairs among these."""
         key = self.query * gallery + self.item
         return np.searchsorted(key, relevance.queries[relevance.query_of] * gallery + relevance.items)
-
-    def part(self, block: Block) -> Thresholds:
-        """The pairs of the queries of a block, as they are compared with its candidates.
-
-        The first row and column of the block become query and item 0. Relevant items outside its columns are compared
-        as well: their indices are negative or beyond it.
-        """
-        (q0, q1), (g0, g1) = block
-        pairs, begin = slice(self.indptr[q0], self.indptr[q1]), self.indptr[q0]
-        first, last = (np.clip(x[q0:q1], g0, g1) - g0 for x in (self.first, self.last))
-        return Thresholds(
-            self.query[pairs] - q0, self.item[pairs] - g0, self.indptr[q0 : q1 + 1] - begin, self.exact[pairs],
-            self.high[pairs], self.low[pairs], first, last,
-        )  # fmt: skip
 
 
 def thresholds(scorer: Scorer, relevances: list[Relevance], fold: tuple[Int, Int] | None, threads: int) -> Thresholds:

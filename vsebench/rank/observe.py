@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..numeric.parallel import Progress, default_threads
-from ..types import Both, Observation, Ranks
-from .count import Scan, Targets, check_targets, count, scan_tiles, tiles
+from ..types import EVERYTHING, Both, Candidates, Observation, Ranks
+from .count import Scan, Targets, check_candidates, check_targets, count, scan_tiles, tiles
 from .order import REFERENCE, Lists, Order, top_lists
 from .scorers import Dot, Scorer, System
 from .ties import check_ties
@@ -28,6 +28,7 @@ def observe(
     scan: Scan | None = None,
     order: Order | None = None,
     needed: Both[int] | None = None,
+    among: Both[Candidates] = (EVERYTHING, EVERYTHING),
 ) -> Both[Observation]:
     """Rank every relevant pair, and list the top of every query, of the rows and of the columns.
 
@@ -42,13 +43,16 @@ def observe(
         order: of another back-end.
         needed: up to which rank relevant items have one, in lists of ``order`` (``Order.deepest``) among all items and
             not under the tie rule ``expected``; None where ranks are counted.
+        among: the candidates of the lists, which are shorter where a query has fewer; targets have their own.
 
     Raises:
         UsageError, BadInput: as ``count`` and ``order.top_lists``.
     """
     threads = threads or default_threads()
     sides = system.both
-    if needed is not None:
+    for own, scorer, side in zip(among, sides, ("rows", "columns"), strict=True):
+        check_candidates(own, f"the {side}", *scorer.shape)
+    if needed is not None and all(own.everything for own in among):
         check_ties(ties)
         check_targets(system, targets)
         each = zip(sides, targets, depth, needed, strict=True)
@@ -59,8 +63,8 @@ def observe(
         shapes = [tile_shape or tiles(scorer.shape, 4, threads) for scorer in sides]
         queries = shapes[0][0], shapes[0][1] if system.own is None else shapes[1][0]  # of a tile
         passed = [
-            Lists(scorer, k, size) if isinstance(scorer, Dot) and Lists.fit(scorer, k) else None
-            for scorer, k, size in zip(sides, depth, queries, strict=True)
+            Lists(scorer, k, size) if own.everything and isinstance(scorer, Dot) and Lists.fit(scorer, k) else None
+            for scorer, k, size, own in zip(sides, depth, queries, among, strict=True)
         ]
     beside_rows, beside_columns = ([] if one is None else [one] for one in passed)
     ranks = count(
@@ -68,10 +72,11 @@ def observe(
         dense=order or REFERENCE, beside=(beside_rows, beside_columns),
     )  # fmt: skip
     found = []
-    for scorer, known, k, one in zip(sides, ranks, depth, passed, strict=True):
+    for scorer, known, k, one, own in zip(sides, ranks, depth, passed, among, strict=True):
         top = one.finish(threads) if one is not None and one.complete else None
         if top is None and k:
-            top = top_lists(scorer, k, threads=threads, by=order, progress=None if any(targets) else progress)
+            told = None if any(targets) else progress
+            top = top_lists(scorer, k, threads=threads, by=order, progress=told, among=own)
         found.append(Observation(known, top))
     return found[0], found[1]
 

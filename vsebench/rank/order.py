@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, in_turn
-from ..types import Float, Int, Tops, Vectors
+from ..types import EVERYTHING, Candidates, Float, Int, Tops, Vectors
 from .scorers import UNIT_ROUNDOFF, Dot, Scorer, Some
+from .tops import is_candidate
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
 SHALLOW = 64  # depth up to which float32 products are sorted
@@ -305,9 +306,50 @@ def settled(
     return Tops.of(np.ascontiguousarray(places[:, :k]), tied, n_gallery)
 
 
+def listed(
+    scorer: Scorer, queries: Int, k: int, among: Candidates = EVERYTHING, by: Order | None = None,
+    gallery: Int | None = None,
+) -> Tops:  # fmt: skip
+    """The k best candidates of some queries, in canonical order; shorter lists where a query has fewer.
+
+    Galleries are ordered as deep as needed to leave out what is no candidate. Allowed items are scored pair by pair.
+
+    Args:
+        scorer, queries, k, gallery: as for ``order``.
+        among: of the queries and the items of the scorer.
+        by: of another back-end.
+    """
+    n = size_of(scorer, gallery)
+    if among.allowed is None:
+        most = 0 if among.excluded is None else int(np.diff(among.excluded.indptr)[queries].max(initial=0))
+        found = (by or REFERENCE).of(scorer, queries, min(k + most, n) if among.fold is None else n, gallery)
+        items = found.entries if gallery is None else gallery[found.entries]
+        return found if among.everything else found.keep(is_candidate(among, queries[found.row], items)).cut(k)
+    width = int(np.diff(among.allowed.indptr)[queries].max(initial=0)) * (PART // PAIRS)
+    return Tops.joined([_of_allowed(scorer, some, among, gallery).cut(k) for some in parts_of(queries, width)])
+
+
+def _of_allowed(scorer: Scorer, queries: Int, among: Candidates, gallery: Int | None) -> Tops:
+    """All allowed items of some queries in canonical order."""
+    assert among.allowed is not None
+    allowed, n = among.allowed[queries], size_of(scorer, gallery)
+    row, item = np.repeat(np.arange(len(queries)), np.diff(allowed.indptr)), allowed.indices.astype(np.int64)
+    kept = is_candidate(replace(among, allowed=None), queries[row], item)
+    if gallery is not None:
+        kept &= np.isin(item, gallery)
+    row, item = row[kept], item[kept]
+    score = exact_scores(scorer, queries[row], item)
+    turn = np.lexsort((-score, row))  # stable: items ascend in every row
+    row, item, score = row[turn], item[turn], score[turn]
+    tied = np.zeros(len(row), np.bool_)
+    tied[1:] = (score[1:] == score[:-1]) & (row[1:] == row[:-1])
+    items = item if gallery is None else np.searchsorted(gallery, item)
+    return Tops(np.searchsorted(row, np.arange(len(queries) + 1)), items.astype(np.int32), tied, n, score)
+
+
 def top_lists(
     scorer: Scorer, k: int, *, threads: int, by: Order | None = None,
-    progress: Progress | None = None,
+    progress: Progress | None = None, among: Candidates = EVERYTHING,
 ) -> Tops:  # fmt: skip
     """The k best of every query, in canonical order.
 
@@ -319,6 +361,7 @@ def top_lists(
         threads: how many; never changes a result.
         by: of another back-end.
         progress: called with (blocks done, blocks in all).
+        among: the candidates; a list is shorter than k where a query has fewer.
 
     Raises:
         UsageError: k is below 1.
@@ -332,7 +375,7 @@ def top_lists(
     step, found = max(1, min(by.together(gallery, k), -(-queries // threads))), dict[int, Tops]()
 
     def work(start: int) -> None:
-        found[start] = by.of(scorer, np.arange(start, min(start + step, queries)), k, None)
+        found[start] = listed(scorer, np.arange(start, min(start + step, queries)), k, among, by)
 
     in_turn(range(0, queries, step), lambda _: work, threads, progress)
     return Tops.joined([found[a] for a in sorted(found)], scores_of(scorer, threads))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numeric.sort import ascending
 from ..types import Bool, Int, Ranks, Relevance, TieGroups
 from .ties import EXPECTED
 
@@ -36,7 +35,7 @@ def _groups(relevance: Relevance, tied: Bool, above: Int, tie: Int, place: Int, 
     query = relevance.query_of
     affected = np.bincount(query[tied], minlength=len(relevance.queries)) > 0
     one = np.flatnonzero((place == 1) & affected[query])  # one pair a group
-    one = one[ascending(above[one], query[one])]
+    one = one[np.lexsort((above[one], query[one]))]
     before = np.cumsum(size[one]) - size[one]
     start = np.searchsorted(query[one], query[one])  # the first group of the query
     return TieGroups(query[one], relevance.size[query[one]], above[one], tie[one], size[one], before - before[start])
@@ -50,7 +49,7 @@ def _tie_groups(relevance: Relevance, above: Int, tied: Bool) -> tuple[Int, Int]
     place, size = np.ones((2, len(tied)), np.int64)
     some = np.flatnonzero(tied)
     query, above = relevance.query_of[some], above[some]
-    order = ascending(above, query)
+    order = np.lexsort((above, query))
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(query[order]) != 0) | (np.diff(above[order]) != 0)
     start = np.flatnonzero(new)

@@ -46,7 +46,8 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     """
     queries = lists.first + np.arange(len(lists.start) - 1) if queries is None else queries
     row, item = lists.row, lists.entries.astype(np.int64)
-    if (kept := _kept(candidates, queries, row, item)) is not None:
+    if not candidates.everything:
+        kept = is_candidate(candidates, queries[row], item)
         lists, row, item = lists.keep(kept), row[kept], item[kept]
     start = lists.start
     new = np.ones(len(row), np.bool_) if lists.ties is None else ~lists.ties
@@ -80,16 +81,17 @@ def _find(keys: Int, wanted: Int, size: int) -> Int:
     return np.where(keys[at] == wanted, at, -1)
 
 
-def _kept(candidates: Candidates, queries: Int, row: Int, item: Int) -> Bool | None:
-    """(entry,) which entries are candidates; None for all of them."""
-    kept = None
+def is_candidate(candidates: Candidates, queries: Int, items: Int) -> Bool:
+    """(pair,) whether the item of a pair may be returned for its query."""
+    kept = np.ones(len(items), np.bool_)
     if candidates.fold is not None:
-        kept = np.asarray(candidates.fold[1][item] == candidates.fold[0][queries[row]])
-    if (excluded := candidates.excluded) is not None:
-        width = int(max(item.max(initial=0), excluded.items.max(initial=0))) + 1
-        left_out = excluded.queries[excluded.query_of] * width + excluded.items
-        inside = ~np.isin(queries[row] * width + item, left_out)
-        kept = inside if kept is None else kept & inside
+        kept &= candidates.fold[1][items] == candidates.fold[0][queries]
+    if not len(items):  # scipy gives a sparse array then
+        return kept
+    if candidates.excluded is not None:
+        kept &= ~np.asarray(candidates.excluded[queries, items])
+    if candidates.allowed is not None:
+        kept &= np.asarray(candidates.allowed[queries, items])
     return kept
 
 
@@ -117,6 +119,8 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     if candidates.fold is not None:
         fold = candidates.fold[0][relevance.queries]
         size = np.bincount(candidates.fold[1], minlength=int(fold.max(initial=0)) + 1)[fold]
+    if candidates.allowed is not None:
+        size = np.minimum(size, np.diff(candidates.allowed.indptr)[relevance.queries])
     depth = np.where(depth >= size, lists.gallery, depth)
     if ties is None:
         rank = np.where(listed, 1 + counts[0] + counts[1], UNRANKED)

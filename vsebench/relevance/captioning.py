@@ -22,7 +22,7 @@ from ..errors import BadInput, MissingPackage
 from ..files import store
 from ..log import note
 from ..registry import unknown
-from ..sets.packages import package_file
+from ..sets.stored import package_file
 from ..types import Float, Int
 
 TITLES: dict[str, str] = {
@@ -77,7 +77,7 @@ def pair_scores(
     jar = package_file("pycocoevalcap", METEOR_JAR)
     if jar is None:
         raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=INSTALL)
-    from ..text.tokenise import tokenise
+    from ..text.ptb import tokenise
 
     words = [" ".join(tokens) for tokens in tokenise(captions, "ptb").lists()]
     distinct, inverse = np.unique(np.stack([candidates, images], 1), axis=0, return_inverse=True)

@@ -13,8 +13,8 @@ from ..errors import BadInput, UsageError, VsebenchError, count_of
 from ..files.ids import places
 from ..options import spell
 from ..sets.catalogue import declared, load_split
-from ..sets.packages import has_ids, judgement_file, read_judgements
 from ..sets.source import Check
+from ..sets.stored import has_ids, judgement_file, read_judgements
 from ..types import BOTH, DIRECTIONS, Both, Side, Split
 from .gains import shape_of
 from .grades import Grades, of_pairs

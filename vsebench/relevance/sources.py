@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..files.regular import expanded
 from ..log import about
 from ..options import spell
 from ..registry import unknown
@@ -336,6 +338,31 @@ def parse_spec(text: str) -> Spec:
         fix = f"settings are {', '.join(source.settings)}" if source.settings else f"write {head} alone"
         raise UsageError(f"{head} takes no '{argument}'", fix=fix)
     return Spec(source.name, argument, settings)
+
+
+def located(spec: Spec) -> tuple[Spec, list[Path]]:
+    """A specification with absolute paths of its files, and these files, as they are named.
+
+    They are its argument, values of settings, and those of the specifications that it combines.
+    """
+    found: list[Path] = []
+
+    def word(text: str) -> str:
+        path = expanded(text)
+        if not path.is_file():
+            return text
+        found.append(path)
+        return str(path.absolute())
+
+    def part(text: str) -> str:
+        key, _, value = text.partition("=")
+        return f"{key}={word(value)}" if takes_others(key) else text if text in SOURCES else word(text)
+
+    nested = spec.kind in SOURCES and SOURCES[spec.kind].nested
+    words = [] if spec.argument is None else spec.argument.split(":") if nested else [spec.argument]
+    argument = ":".join(map(part if nested else word, words)) or None
+    settings = {key: word(value) if takes_others(key) else value for key, value in spec.settings.items()}
+    return replace(spec, argument=argument, settings=settings), found
 
 
 def _own_settings(source: Source, parts: list[str]) -> tuple[list[str], list[str]]:

@@ -25,7 +25,7 @@ from ..files.tables import is_jsonl
 from ..files.textfile import parse_json, read_text, shown
 from ..options import spell
 from ..types import Ids
-from . import packages
+from . import stored
 
 USUAL = "captions as JSON lines or a JSON array, a table (.csv, .tsv), captions_val2014.json or dataset_coco.json, "
 USUAL += "dataset_flickr30k.json"
@@ -116,7 +116,7 @@ def from_file(path: str | os.PathLike[str], caption_ids: Ids | None = None) -> C
         return karpathy_rows(file.document, file.where)
     if is_annotations(file.document):
         first = next((note.get("id") for note in file.document["annotations"] if isinstance(note, dict)), None)
-        ids = packages.coco_id_rows().caption_id if caption_ids is None else caption_ids
+        ids = stored.coco_id_rows().caption_id if caption_ids is None else caption_ids
         if caption_ids is None or not (ids.dtype.kind != "i" or isinstance(first, str) or counts_rows(ids)):
             return annotation_rows(file.document, file.where, ids)
     return file.rows(None)

@@ -20,7 +20,7 @@ from ..log import note
 from ..options import spell
 from ..types import Split
 from . import catalogue as splits
-from . import packages
+from . import stored
 from .caption_files import from_file, lines_of
 from .match import rows_of
 from .placing import order
@@ -152,7 +152,7 @@ def _coco_captions(split: Split) -> tuple[str, ...]:
     )
     ids = split.caption_ids
     try:
-        known = packages.coco_id_rows().caption_id
+        known = stored.coco_id_rows().caption_id
         if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
             raise unknown
         return _by_id(split, splits.load_split("coco-5k", captions=True))

@@ -16,9 +16,9 @@ from ..types import Split
 from .declared import DeclaredSplit
 from .identity import DeclaredSets, settle
 from .own import OwnSets
-from .packages import INSTALL
 from .published import TEXTS_SHA256, PublishedSets
 from .source import Build, Check, SplitStatus, names, register, source_of, sources
+from .stored import INSTALL
 
 for _source in (DeclaredSets(), PublishedSets(), OwnSets()):
     register(_source)

@@ -11,13 +11,12 @@ from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_
 from ..files.caption_rows import CaptionRows, rows_sha256
 from ..files.ids import places
 from ..types import Ids, Int
-from . import packages
+from . import stored
 from .caption_files import from_file
 from .declared import DECLARED, DeclaredSplit
 from .layouts import one_file
-from .packages import INSTALL
 from .source import Build, Check, SetSource, SplitStatus, has_ids
-from .stored import rebuild, restore, store, stored_path
+from .stored import INSTALL, rebuild, restore, store, stored_path
 
 # Usual names of the files, for a folder.
 USUAL = {
@@ -61,7 +60,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionR
         raise BadInput(
             f"the ids of '{split.name}' in another order",
             where=rows.origin,
-            fix=f"{packages.INSTALL} (it holds the order), or give a file in Karpathy's order",
+            fix=f"{stored.INSTALL} (it holds the order), or give a file in Karpathy's order",
         )
     sorted_rows = rows.take(order)
     if rows_sha256(sorted_rows) != split.rows_sha256:
@@ -71,8 +70,8 @@ def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionR
 
 def _differing_ids(rows: CaptionRows, split: DeclaredSplit) -> str:
     what = f"these are not the ids of '{split.name}'"
-    if split.order == "package" and packages.has_ids() and rows.caption_id.dtype.kind == "i":
-        unknown = np.setdiff1d(rows.caption_id, packages.coco_id_rows().caption_id)
+    if split.order == "package" and stored.has_ids() and rows.caption_id.dtype.kind == "i":
+        unknown = np.setdiff1d(rows.caption_id, stored.coco_id_rows().caption_id)
         if len(unknown):
             return f"{what}: {count_of(len(unknown), 'caption is', 'captions are')} unknown, first {unknown[0]}"
     first: Any = rows.caption_id[0].item()
@@ -83,7 +82,7 @@ def _canonical(rows: CaptionRows, split: DeclaredSplit) -> Int | None:
     """Row of every caption of the canonical order, (caption,); None when the order is not known here."""
     if split.order == "sorted":
         return np.argsort(rows.caption_id, kind="stable")
-    return places(rows.caption_id, packages.coco_id_rows().caption_id) if packages.has_ids() else None
+    return places(rows.caption_id, stored.coco_id_rows().caption_id) if stored.has_ids() else None
 
 
 class DeclaredSets(SetSource):
@@ -114,7 +113,7 @@ class DeclaredSets(SetSource):
             what = f"split '{split.name}' is not built here, and no package holds it"
             raise MissingPackage(what, fix=f"run: {command}, where FILE is {' or '.join(split.sources)}")
         try:
-            return packages.coco_rows() if captions else packages.coco_id_rows()
+            return stored.coco_rows() if captions else stored.coco_id_rows()
         except MissingPackage as error:
             what = f"split '{split.name}' is not built here, and {error.what}"
             raise MissingPackage(what, fix=f"{INSTALL}, or run: {command}") from error
@@ -152,18 +151,18 @@ class DeclaredSets(SetSource):
             return SplitStatus(*of, "cached", True, "")
         if split.order != "package":
             return SplitStatus(*of, "absent", False, command, " or ".join(split.sources))
-        if not packages.has_ids():
+        if not stored.has_ids():
             return SplitStatus(*of, "absent", False, f"{INSTALL}, or {command}")
-        has_captions = packages.has_captions()
+        has_captions = stored.has_captions()
         return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
 
     def checks(self, name: str) -> list[Check]:
         """Whether the order is that of the package, where it is installed."""
         split = DECLARED[name]
-        if split.order != "package" or not packages.has_ids():
+        if split.order != "package" or not stored.has_ids():
             return []
         order = self.rows(split, captions=False).caption_id
-        same = np.array_equal(order, packages.coco_id_rows().caption_id)
+        same = np.array_equal(order, stored.coco_id_rows().caption_id)
         return [Check("order of eccv_caption", same, "the same" if same else "differs")]
 
     def split_of_ids(self, image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool = False) -> list[str]:

@@ -14,7 +14,7 @@ from ..errors import MissingPackage, UsageError
 from ..files.regular import expanded
 from ..memory import free_memory, parse_size
 from ..options import spell
-from ..sets.packages import package_file
+from ..sets.stored import package_file
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25

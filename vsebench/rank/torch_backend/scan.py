@@ -17,7 +17,7 @@ from ...numeric.parallel import Progress, in_turn
 from ...numeric.torch_support import device_faults, within_memory
 from ...types import Int
 from ..count import Array, Counter, corners, scan_tiles
-from ..scorers import Dot, Scorer
+from ..scorers import Dot, Range, Scorer
 from .settings import SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
@@ -31,8 +31,9 @@ def scan(
     rows: Sequence[Counter],
     columns: Sequence[Counter],
     threads: int,
-    tile_shape: tuple[int, int] | None,
-    progress: Progress | None,
+    tile_shape: tuple[int, int] | None = None,
+    progress: Progress | None = None,
+    part: Range | None = None,
 ) -> None:
     """Add to the counts of counters; see ``count.scan_tiles``, which counts given scores.
 
@@ -44,26 +45,28 @@ def scan(
         DeviceFault: its products are less precise than float32.
     """
     if not isinstance(scorer, Dot):
-        return scan_tiles(scorer, rows, columns, threads, tile_shape, progress)
+        return scan_tiles(scorer, rows, columns, threads, tile_shape, progress, part)
+    first, end = part or (0, scorer.shape[0])
 
     def work(share: int) -> list[Array]:
         with device_faults(device):
             of = resident(scorer, device)
             sides = [[PairCounter(one, of, SCORES[device.type] // share) for one in own] for own in (rows, columns)]
-        height, width = tile_shape or _tile_shape(scorer.shape, SCORES[device.type])
-        height = max(1, min(height, scorer.shape[0]) // share)
+        height, width = tile_shape or _tile_shape((end - first, scorer.shape[1]), SCORES[device.type])
+        height = max(1, min(height, end - first) // share)
 
         def count(corner: tuple[int, int]) -> None:
             r, c = corner
             with exact(device), device_faults(device):
-                tile = of.product(slice(r, r + height), slice(c, c + width), torch.float32)
+                tile = of.product(slice(r, min(r + height, end)), slice(c, c + width), torch.float32)
                 for own, scores, q0, g0 in ((sides[0], tile, r, c), (sides[1], tile.t(), c, r)):
                     if own:
                         spans, maxima = _spans(scores)
                         for one in own:
                             one.count(scores, spans, maxima, q0, g0)
 
-        in_turn(corners(scorer.shape, height, width), lambda _: count, threads if device.type == "cpu" else 1, progress)
+        at_once = threads if device.type == "cpu" else 1
+        in_turn(corners((first, end), scorer.shape[1], height, width), lambda _: count, at_once, progress)
         with device_faults(device):
             of.check()
             return [one.found() for own in sides for one in own]

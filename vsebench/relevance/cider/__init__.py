@@ -1,12 +1,11 @@
 """CIDEr-D and plain CIDEr of every caption with every image.
 
 ```
- captions ─► text.tokenise ─► n-grams (numbered, counted) ─► idf ─► features (weights, inverted index) ─► rows, pairs
+ captions ─► text.ptb ─► n-grams (numbered, counted) ─► idf ─► features (weights, inverted index) ─► rows, pairs
                                            corpus_df (of another corpus) ─┘
 ```
 
 - ``cider``: ``load`` of the kind ``cider`` and the ``Gains``; document frequencies of a file of captions
-- ``ngram_kernels``: n-grams as numbers, their counts and document frequencies
 - ``features``, ``kernels``: n-grams, weighted and arranged for fast rows of captions, rows of images and single pairs
 
 An inverted index lists, for every feature, the captions that contain it (its *postings*). Frequent features are added

@@ -15,7 +15,7 @@ from ...files.tables import is_jsonl
 from ...files.textfile import field, parse_json, read_text, shown
 from ...log import note
 from ...numeric import elementary
-from ...text.tokenise import tokenise
+from ...text.ptb import tokenise
 from ...text.tokens import Int32, Numbers
 from ...types import Bool, Float, Split
 from ..gains import Gains, Progress, Replaced, shape_of
@@ -116,7 +116,7 @@ def corpus_df(path: str | os.PathLike[str], tokens: str, wanted: Grams) -> tuple
     Raises:
         BadInput: no such file, or damaged.
     """
-    from .ngram_kernels import find_grams
+    from .kernels import find_grams
 
     images, captions = _captions(Path(path))
     found = grams(tokenise(captions, tokens))

@@ -67,7 +67,7 @@ class Grams:
 
 def grams(tokens: Tokens) -> Grams:
     """Number and count the n-grams of captions."""
-    from .ngram_kernels import EMPTY, count_grams
+    from .kernels import EMPTY, count_grams
 
     n_words, n_tokens = len(tokens.words), len(tokens.word)
     most = n_words + (LONGEST - 1) * n_tokens

@@ -15,7 +15,7 @@ from ...errors import BadInput, UsageError, count_of
 from ...files.regular import expanded
 from ...log import note
 from ...numeric import elementary
-from ...text.tokenise import tokenise
+from ...text.ptb import tokenise
 from ...text.tokens import Tokens
 from ...types import Float, Int, Split, Vectors
 from ..gains import Gains, Progress

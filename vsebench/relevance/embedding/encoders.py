@@ -16,7 +16,7 @@ from ...files import models, store
 from ...files.regular import expanded
 from ...files.weights import Weights, check_vectors, of_each_length
 from ...log import note
-from ...sets.packages import package_file
+from ...sets.stored import package_file
 from ...types import Vectors
 from ..gains import Progress
 

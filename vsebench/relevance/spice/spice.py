@@ -73,7 +73,7 @@ def parsed_texts(split: Split, form: str) -> list[str]:
     """(caption,) the strings that are parsed: captions (``original``), or their PTB tokens with spaces (``ptb``)."""
     texts: list[str] = list(split.captions or ())
     if form == "ptb":
-        from ...text.tokenise import tokenise
+        from ...text.ptb import tokenise
 
         texts = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
     return [normal(text) for text in texts]

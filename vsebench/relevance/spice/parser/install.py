@@ -18,7 +18,7 @@ from pathlib import Path
 from ....errors import BadInput, MissingPackage
 from ....files.atomic import make_folder, write_atomically
 from ....files.regular import cache_dir, expanded
-from ....sets.packages import package_file
+from ....sets.stored import package_file
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
