@@ -93,15 +93,15 @@ def same_values(system: System, world: oracle_graded.World, names: Iterable[str]
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
         given: dict[str, Any] = {"threads": 2, "influence": influence}
-        wanted = run(system, world.split, metrics, gains, **given)
-        same_found(run(system, world.split, metrics, gains, **given, **options), wanted)
+        wanted = run(system, world.split.test_set, metrics, gains, **given)
+        same_found(run(system, world.split.test_set, metrics, gains, **given, **options), wanted)
 
 
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
     """Values of the library, from the score matrix."""
     gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
     metrics, options = [parse(n) for n in names], {"candidates": world.candidates, **options}
-    return run(System(Matrix(world.scores)), world.split, metrics, gains, **options)
+    return run(System(Matrix(world.scores)), world.split.test_set, metrics, gains, **options)
 
 
 def spec_of(metric: Metric) -> oracle_graded.Spec:

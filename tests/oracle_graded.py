@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests import oracle
-from vsebench.types import EVERYTHING, Both, Candidates, Side, Split
+from vsebench.types import EVERYTHING, Both, Candidates, Split, Which
 
 Matrix = npt.NDArray[np.float64]  # (image, caption)
 
@@ -66,7 +66,7 @@ class World:
     removed: int | None = None  # an image that is no query and no candidate
     candidates: Both[Candidates] = (EVERYTHING, EVERYTHING)
 
-    def items(self, spec: Spec, side: Side, fold: int | None) -> tuple[list[int], list[int]]:
+    def items(self, spec: Spec, side: Which, fold: int | None) -> tuple[list[int], list[int]]:
         """(queries, gallery) of one fold."""
         split = self.split
         images = [i for i in range(len(split.image_ids)) if fold is None or split.fold[i] == fold]  # type: ignore[index]
@@ -76,11 +76,11 @@ class World:
             captions = [c for c in captions if c == min(np.flatnonzero(split.image_of == split.image_of[c]))]
         return (images, captions) if side == 0 else (captions, images)
 
-    def pair(self, table: Matrix, side: Side, query: int, item: int) -> float:
+    def pair(self, table: Matrix, side: Which, query: int, item: int) -> float:
         """The entry of a query and a gallery item."""
         return float(table[query, item] if side == 0 else table[item, query])
 
-    def values(self, spec: Spec, side: Side) -> dict[int, float]:
+    def values(self, spec: Spec, side: Which) -> dict[int, float]:
         """Query -> value."""
         folds: list[int | None] = [None]
         if spec.on != "split":
@@ -96,7 +96,7 @@ class World:
     def value(
         self,
         spec: Spec,
-        side: Side,
+        side: Which,
         query: int,
         gallery: list[int],
         fold: int | None,

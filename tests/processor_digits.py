@@ -74,7 +74,7 @@ def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, An
     parsed = Tuples(
         tuple(dict.fromkeys(texts)), tuple(tuple((w,) for w in t.split()) for t in dict.fromkeys(texts)), synsets
     )
-    yield "spice", spice_gains(split, parsed)
+    yield "spice", spice_gains(split.test_set, parsed)
     truth = Truth(*world()[2:])
     for name, share in (("match", match(truth)), ("holds", holds(truth))):
         yield name, Gains(name, {}, (len(truth.scenes), len(truth.facts)), share)

@@ -38,7 +38,7 @@ def split_of(captions: list[str], image_of: list[int], images: int | None = None
 def matrix_gains(values: np.ndarray) -> Gains:
     """(image, caption) gains of a split of that shape."""
     images, captions = values.shape
-    return of_array(split_of([""] * captions, [0] * captions, images), values)
+    return of_array(split_of([""] * captions, [0] * captions, images).test_set, values)
 
 
 def whole(gains: Gains, block: int = 3) -> Vectors:

@@ -125,7 +125,7 @@ def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
 
 def same_fold(split: Split) -> Both[Candidates]:
     """Only items of the query's fold are candidates."""
-    sides: Any = (split.fold, split.caption_fold)
+    sides: Any = split.test_set.folds
     return Candidates(fold=sides), Candidates(fold=sides[::-1])
 
 

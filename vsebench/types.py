@@ -19,17 +19,19 @@ import numpy.typing as npt
 
 from .errors import BadInput, UsageError, count_of, shown
 from .memory import text_array
+from .testset import Ids as Ids
+from .testset import Int as Int
+from .testset import Side as Side
+from .testset import TestSet as TestSet
+from .testset import Which as Which
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 T = TypeVar("T")
 Both = tuple[T, T]  # of the rows of a test set as queries, and of its columns as queries
-Side = Literal[0, 1]  # which of them
 Direction = Literal["i2t", "t2i", "i2i", "t2t"]
 Modality = Literal["image", "caption"]
-Ids = npt.NDArray[Any]  # int64 or unicode, (item,)
-Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
@@ -40,11 +42,11 @@ JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
 Unit = Literal["fraction", "rank", "distance", "number"]  # of values of metrics
 ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
-BOTH: Both[Side] = (0, 1)
+BOTH: Both[Which] = (0, 1)
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
 
 
-def sides_of(directions: Sequence[Direction]) -> tuple[Side, ...]:
+def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
     """The sides whose items are the queries of some directions."""
     return tuple(side for side in BOTH if DIRECTIONS[side] in directions)
 
@@ -183,6 +185,7 @@ class Split:
         places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
             that is its index. Other files without ids have this order; the user does not see that of the split.
         in_folds: every query is ranked within its fold, as in COCO 1K.
+        ordered: whether the order of rows without ids is known, see ``sets.placing``; items may come in batches.
 
     Raises:
         BadInput: ids repeat, lengths differ, the image of a caption does not exist, or folds are not contiguous.
@@ -196,6 +199,7 @@ class Split:
     fold: Int | None = None
     places: tuple[Int | None, Int | None] = (None, None)
     in_folds: bool = False
+    ordered: bool = True
 
     def __post_init__(self) -> None:
         for name in ("image_ids", "caption_ids"):
@@ -222,18 +226,17 @@ class Split:
                 raise BadInput(f"the folds of split '{self.name}' are not contiguous runs of images")
 
     @cached_property
-    def caption_fold(self) -> Int | None:
-        """(caption,) int64 fold of every caption's image, or None."""
-        return None if self.fold is None else self.fold[self.owners]
+    def test_set(self) -> TestSet:
+        """The images as rows and the captions as columns."""
+        (rows, columns), (first, second) = SIDES["i2t"], self.places
+        sides = Side(rows, self.image_ids, None, first), Side(columns, self.caption_ids, self.captions, second)
+        folds = None if self.fold is None or self.image_of is None else (self.fold, self.fold[self.image_of])
+        return TestSet(self.name, *sides, self.image_of, folds, self.in_folds, ordered=self.ordered)
 
     @property
     def owners(self) -> Int:
         """(caption,) int64, ``image_of``; raises UsageError where captions have no image of their own."""
-        if self.image_of is None:
-            what = f"the image that a caption was written for is not known in split '{self.name}'"
-            fix = "measure judgements, as in NAME:R@1, or give image_of_text (the image row or image id of every text)"
-            raise UsageError(what, fix=fix)
-        return self.image_of
+        return self.test_set.owners
 
     def ids(self, modality: Modality) -> Ids:
         """The ids of one modality, (item,)."""

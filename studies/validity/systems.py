@@ -275,7 +275,7 @@ STEEP = 1.5  # captions state few of the facts of a scene: the match of an image
 def ratings_of(split: Split) -> tuple[Int, Int, npt.NDArray[np.int8]]:
     """(pair,) images and captions of the rated pairs of a split of scenes, and (pair, rater) ratings, 0 to 5."""
     n = len(split.image_ids)
-    stored, part = truth.scenes_of(split)
+    stored, part = truth.scenes_of(split.test_set)
     seed = stored.settings.seed
     biases = BIAS * _normal(Draws(seed, "raters"), (POOL,))
     chosen, scores = [], []

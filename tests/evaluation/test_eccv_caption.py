@@ -105,7 +105,7 @@ def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) ->
     x, y, report = case
     both: Lists = {"i2t": {}, "t2i": {}}
     for fold in range(5):
-        images, captions = np.flatnonzero(coco.fold == fold), np.flatnonzero(coco.caption_fold == fold)
+        images, captions = (np.flatnonzero(of == fold) for of in coco.test_set.folds)
         assert (len(images), len(captions)) == (1000, 5000)
         for d, found in ranked(
             Dot(x[images], y[captions]), coco.image_ids[images], coco.caption_ids[captions], 10

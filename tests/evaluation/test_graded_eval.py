@@ -128,11 +128,11 @@ def test_folds_are_averaged() -> None:
     report = vsebench.evaluate(images, captions, split=split, metrics=names, ci=0)
     gains, means = load_gains("cider", split), []
     for f in range(3):
-        of_image, of_caption = np.flatnonzero(split.fold == f), np.flatnonzero(split.caption_fold == f)
+        of_image, of_caption = (np.flatnonzero(fold == f) for fold in split.test_set.folds)
         part = np.ix_(of_image, of_caption)
         folded = run(
             System(Matrix((images @ captions.T)[part])),
-            Split("custom", of_image, of_caption, np.repeat(np.arange(len(of_image)), 5)),
+            Split("custom", of_image, of_caption, np.repeat(np.arange(len(of_image)), 5)).test_set,
             [vsebench.parse("cider:NCS@2")],
             {"cider": FakeGains(gains.rows(0, 12)[part])},
             (0,),

@@ -16,7 +16,7 @@ import vsebench as vb
 from tests.evaluation.test_corrections import by_formula
 from tests.messages import Refuses
 from tests.worlds import canonical, world
-from vsebench.errors import BadInput
+from vsebench.errors import BadInput, UsageError
 from vsebench.rank import corrected
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.rank.sums import weighted_sum
@@ -148,7 +148,7 @@ def test_vectors_and_their_float64_matrix_have_the_same_scores(rule: str | None,
     np.testing.assert_allclose(canonical(summed), wanted, atol=4e-15)
     if rule is not None and not rule.startswith("dsl"):
         how = corrected.parse(rule)
-        new = corrected.RULES[how.rule].correct(dots[0], dots[0], **how.settings)
+        new = corrected.RULES[how.rule](dots[0], dots[0], **how.settings)
         np.testing.assert_allclose(canonical(new), by_formula(two["A"], rule), atol=1e-12)
 
 
@@ -190,38 +190,38 @@ def test_csls_does_not_depend_on_the_scale_of_scores(factor: float, direction: A
     assert [r.value for r in one.results] == [r.value for r in other.results]
 
 
-OVERFLOW: dict[str, dict[str, Any]] = {
-    "weights": {"fuse": [1.0], "weights": "1e308,1e308"},
-    "combine": {"rerank": {"i2t": 1.0}, "rerank_depth": 4, "combine": "add:1e308"},
-    "csls": {"factor": 2.0**1021, "normalise": "csls:k=10"},
-    "qb": {"factor": 2.0**1021, "normalise": "qb:beta=100"},
-    "dsl": {"factor": 2.0**1021, "normalise": "dsl:beta=100"},
-}
+OUT_OF_RANGE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # what is refused, and the same in range
+    "weights": ({"fuse": [1.0], "weights": "1e308,1e308"}, {"fuse": [1.0], "weights": "1,1"}),
+    "vectors": ({"vectors": "1e308,1e308"}, {"vectors": "1,1"}),
+    "long vectors": ({"vectors": "1e20,1e20"}, {"vectors": "1,1"}),
+    "short vectors": ({"vectors": "1e-20,1e-20"}, {"vectors": "1,1"}),
+    "combine": ({"rerank": {"i2t": 1.0}, "combine": "add:1e308"}, {"rerank": {"i2t": 1.0}, "combine": "add:1"}),
+    **{rule: ({"factor": 2.0**1012, "normalise": rule}, {"factor": 2.0**-10, "normalise": rule})
+       for rule in ("qb:beta=100", "dsl:beta=100")},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*OVERFLOW, "vectors"])
-def test_scores_that_overflow_are_refused_or_right(case: str) -> None:
+@pytest.mark.parametrize("case", OUT_OF_RANGE)
+def test_a_step_whose_scores_are_out_of_range_is_refused_by_its_name(
+    case: str, tmp_path: Path, refuses: Refuses
+) -> None:
     rng = np.random.default_rng(5)
     scores = 1e3 * (rng.standard_normal((8, 16)) + np.kron(np.eye(8), np.ones((1, 2))))
+    x, y = (rng.standard_normal((n, 4)).astype("f4") for n in (8, 16))
+    np.savez(tmp_path / "v.npz", image_embeddings=x, text_embeddings=y)
     of: dict[str, Any] = {"captions_per_image": 2, "ci": 0, "trust": True, "metrics": "MeanR", "direction": "i2t"}
-    if case == "vectors":
-        x, y = (1e4 * rng.standard_normal((n, 4)).astype("f4") for n in (8, 16))
-        given: dict[str, Any] = {
-            "images": x,
-            "texts": y,
-            "similarity": "dot",
-            "fuse": [scores],
-            "weights": "1e308,1e308",
-        }
-    else:
-        given = {"scores": scores, **OVERFLOW[case]}
-        given["scores"] = scores * given.pop("factor", 1.0)
-        given |= {"fuse": [scores]} if "fuse" in given else {"rerank": {"i2t": scores}} if "rerank" in given else {}
-    right = vb.evaluate(scores=scores, normalise="csls:k=10", **of)["MeanR", "i2t"].value
-    try:
-        assert vb.evaluate(**given, **of)["MeanR", "i2t"].value == right and case == "csls"
-    except BadInput:
-        return
+
+    def given(options: dict[str, Any]) -> dict[str, Any]:
+        if "vectors" in options:
+            return {"images": x, "texts": y, "fuse": [tmp_path / "v.npz"], "weights": options["vectors"], **of}
+        found = {"scores": scores * options.get("factor", 1.0), **options, **of}
+        found.pop("factor", None)
+        found |= {"fuse": [scores]} if "fuse" in options else {}
+        return found | ({"rerank": {"i2t": scores}, "rerank_depth": 4} if "rerank" in options else {})
+
+    refused, right = map(given, OUT_OF_RANGE[case])
+    refuses(BadInput, vb.evaluate, **refused)
+    assert vb.evaluate(**right).results
 
 
 def test_a_pair_of_score_minus_infinity_is_last_or_the_stage_is_refused(refuses: Refuses) -> None:
@@ -236,25 +236,48 @@ def test_a_pair_of_score_minus_infinity_is_last_or_the_stage_is_refused(refuses:
         refuses(BadInput, vb.evaluate, scores=masked, **stage, **of)
 
 
-@pytest.mark.parametrize("order", ["i2t", "t2i"])
-def test_fused_scores_without_ids_are_in_the_order_of_the_first_direction(order: str, tmp_path: Path) -> None:
+def test_rows_without_ids_beside_scores_of_two_orders(tmp_path: Path, refuses: Refuses) -> None:
+    """They are refused. With ids, which the fix asks for, or beside the scores of one direction values are right."""
     rng, n, m = np.random.default_rng(3), 12, 24
     owner, ids = np.repeat(np.arange(n), 2), (np.arange(n) + 100, np.arange(m) + 500)
     first, second, fused = (rng.integers(0, 9, (n, m)).astype(float) for _ in range(3))
-    perms = {d: (rng.permutation(n), rng.permutation(m)) for d in ("i2t", "t2i")}
-    for (direction, (rows, columns)), scores in zip(perms.items(), (first, second), strict=True):
+    orders = {name: (rng.permutation(n), rng.permutation(m)) for name in ("i2t", "t2i", "fused")}
+    for (name, (rows, columns)), scores in zip(orders.items(), (first, second, fused), strict=True):
         np.savez(
-            tmp_path / f"{direction}.npz", scores=scores[np.ix_(rows, columns)], image_ids=ids[0][rows],
+            tmp_path / f"{name}.npz", scores=scores[np.ix_(rows, columns)], image_ids=ids[0][rows],
             text_ids=ids[1][columns], image_id_of_text=ids[0][owner[columns]],
         )  # fmt: skip
     own = owner == np.arange(n)[:, None]
-    given: dict[str, Any] = {"scores": {d: tmp_path / f"{d}.npz" for d in perms}, "metrics": "R@1", "ci": 0}
-    array = fused[np.ix_(*perms[order])]
-    one = vb.evaluate(**given, fuse=[array if order == "i2t" else {"i2t": fused[np.ix_(*perms["i2t"])], "t2i": array}],
-                      trust=True)  # fmt: skip
-    right = [np.take_along_axis(o, s.argmax(axis=1)[:, None], axis=1).mean() for s, o in
-             ((first + fused, own), ((second + fused).T, own.T))]  # fmt: skip
-    assert [r.value for r in one.results] == pytest.approx(right)
+    right = {d: np.take_along_axis(o, s.argmax(axis=1)[:, None], axis=1).mean()
+             for d, o, s in (("i2t", own, first + fused), ("t2i", own.T, (second + fused).T))}  # fmt: skip
+    given: dict[str, Any] = {"metrics": "R@1", "ci": 0, "trust": True}
+    given["scores"] = {d: tmp_path / f"{d}.npz" for d in right}
+    arrays = {d: fused[np.ix_(*orders[d])] for d in right}
+    refuses(BadInput, vb.evaluate, **given, fuse=[arrays["i2t"]])
+    refuses(BadInput, vb.evaluate, **given, rerank={"t2i": arrays["t2i"]}, rerank_depth=3)
+    found = vb.evaluate(**given, fuse=tmp_path / "fused.npz")
+    assert {d: found["R@1", d].value for d in right} == pytest.approx(right)
+    for d, array in arrays.items():
+        assert vb.evaluate(**given, fuse=[array], direction=d)["R@1", d].value == pytest.approx(right[d])
+
+
+STEPS: dict[str, dict[str, Any]] = {
+    "normalise": {"normalise": "csls:k=1"},
+    "rerank": {"rerank": {"i2t": np.eye(4)}, "rerank_depth": 2},
+    "only": {"only": "part.csv:part=a"},
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_are_refused_of_lists_folds_and_parts(step: str, refuses: Refuses) -> None:
+    ids = np.arange(4)
+    folds = vb.Split("mine", ids, ids, ids, fold=np.array([0, 0, 1, 1]), in_folds=True)
+    lists = {"run": {"i2t": {q: [q] for q in range(4)}}, "split": vb.Split("mine", ids, ids, ids)}
+    of: dict[str, Any] = {"metrics": "R@1", "ci": 0, "trust": True, "direction": "i2t", **STEPS[step]}
+    for kind in (lists, {"scores": np.eye(4), "split": folds}):
+        refuses(UsageError, vb.evaluate, **kind, **of)
+    if step == "rerank":
+        refuses(UsageError, vb.evaluate, scores=np.eye(4), captions_per_image=1, **STEPS["only"], **of)
 
 
 def test_a_square_matrix_of_texts_by_images_is_asked_for_its_rows(tmp_path: Path, refuses: Refuses) -> None:

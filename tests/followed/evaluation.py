@@ -35,6 +35,7 @@ def judged(**options: Any) -> Call:
 RIGHT_RUN = 5 / 9
 HALF = float((S[:30, :150].argmax(axis=1) // 5 == np.arange(30)).mean())
 SPLIT = vb.Split("custom", np.arange(60), np.arange(300), OWNER)
+IN_FOLDS = vb.Split("mine", np.arange(60), np.arange(300), OWNER, fold=np.arange(60) // 30, in_folds=True)
 SCORED = "".join(f"{q} Q0 {d} {k} {9 - k} x\n" for q, of in RUN["t2i"].items() for k, d in enumerate(of, 1))
 BACK = "".join(f"d{d} Q0 q{q} {q + 1} {9 - q} x\n" for d in range(9) for q in range(9))
 TREC = "".join(f"{q} Q0 {d} {k} {k / 9} x\n" for q, of in RUN["t2i"].items() for k, d in enumerate(of, 1))
@@ -316,6 +317,16 @@ FOLLOWED: list[Followed | By] = [
         (ev(gains="g.npy", metrics="matrix:CS@5", ties="index"), None),
     ),
     By(r"^store longer lists, or leave it out \(short_lists='miss' is for binary", "test_lists_that_are_too_short"),
+    By(
+        r"^give files with image_ids and text_ids .*; of two score matrices direction='i2t' reads one$",
+        "test_rows_without_ids_beside_scores_of_two_orders",
+    ),
+    Followed(
+        r"^leave it out, or give a set without folds \(split='coco-5k' instead of coco-1k\)$",
+        ev(scores=S, split=IN_FOLDS, normalise="csls:k=5", trust=True),
+        (ev(scores=S, split=IN_FOLDS, trust=True), None),
+        (ev(scores=S, split=SPLIT, normalise="csls:k=5", trust=True), None),
+    ),
     Followed(
         r"^use split='coco-5k'$",
         ev(split="custom", metrics="cxc-intra"),

@@ -78,7 +78,7 @@ def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
     reads(lambda p: align.align_scores(read_scores(p), None), path)
     reads(read_captions, path)
     reads(lambda p: relevance.load_gains(Spec("matrix", str(p), {}), SPLIT), path)
-    reads(sentence.read_vectors, path, SPLIT)
+    reads(sentence.read_vectors, path, SPLIT.test_set)
     reads(read_labels, path, None, IMAGE_IDS)
     reads(unimodal.read_vectors, path, "image")
 
@@ -152,7 +152,7 @@ def runs(data: bytes, folder: Path) -> None:
     reads(lambda p: align.align_lists(read_pairs(p, None, LISTS), SPLIT), path)
     reads(lambda p: read_pairs(p, "t2i", LISTS, order="rank"), path)
     for kind in (JUDGED, SCORED):
-        reads(lambda p, of=kind: [place(pairs, SPLIT) for pairs in read_pairs(p, None, of)], path)
+        reads(lambda p, of=kind: [place(pairs, SPLIT.test_set) for pairs in read_pairs(p, None, of)], path)
 
 
 def captions(data: bytes, folder: Path) -> None:

@@ -19,7 +19,7 @@ from vsebench.metrics import metric, parse
 from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import Side, Split, Tops
+from vsebench.types import Split, Tops, Which
 
 NAMES = (
     "CS@3", "CS@2", "CS[captions=all]@4", "CS[tau=a]@3", "CS[tau=c,captions=all,gt=out]@5", "Kendall",
@@ -75,17 +75,17 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     system = System(scorers[scorer_of], scorers["dot"].T if scorer_of == "float32" else None)
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    default = run(system, world.split, metrics, gains, threads=1)
+    default = run(system, world.split.test_set, metrics, gains, threads=1)
     for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
-        same_found(default, run(system, world.split, metrics, gains, threads=threads, block=block))
+        same_found(default, run(system, world.split.test_set, metrics, gains, threads=threads, block=block))
     # The other metrics of a run do not change a metric.
     for one in metrics:
-        alone = run(system, world.split, [one], gains, threads=1)
+        alone = run(system, world.split.test_set, [one], gains, threads=1)
         for key, values in alone.items():
             assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
 
-def lists_of(system: System, depth: int) -> dict[Side, Tops]:
+def lists_of(system: System, depth: int) -> dict[Which, Tops]:
     rows, columns = (top_lists(scorer, depth, threads=1) for scorer in system.both)
     return {0: rows, 1: columns}
 
@@ -96,12 +96,10 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    system = System(Matrix(world.scores))
-    same_found(
-        run(system, world.split, metrics, gains), from_lists(lists_of(system, 10**6), world.split, metrics, gains)
-    )
+    system, test = System(Matrix(world.scores)), world.split.test_set
+    same_found(run(system, test, metrics, gains), from_lists(lists_of(system, 10**6), test, metrics, gains))
     shallow = [parse(name) for name in ("NCS@3", "CS[captions=all]@6", "NCS[gt=out]@2", "SR[m=4]@5")]
-    same_found(run(system, world.split, shallow, gains), from_lists(lists_of(system, 7), world.split, shallow, gains))
+    same_found(run(system, test, shallow, gains), from_lists(lists_of(system, 7), test, shallow, gains))
 
 
 def test_lists_that_are_too_short(refuses: Refuses) -> None:
@@ -110,8 +108,8 @@ def test_lists_that_are_too_short(refuses: Refuses) -> None:
     lists = lists_of(System(Matrix(world.scores)), 5)
     own = lists[1]
     lists[1] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
-    refuses(BadInput, from_lists, {1: lists[1]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
-    found = from_lists({1: lists[1]}, world.split, [parse("NCS@1")], gains)
+    refuses(BadInput, from_lists, {1: lists[1]}, world.split.test_set, [parse("NCS@1"), parse("NCS@4")], gains)
+    found = from_lists({1: lists[1]}, world.split.test_set, [parse("NCS@1")], gains)
     assert found[parse("NCS@1"), 1].undefined == 0
 
 
@@ -124,7 +122,7 @@ def test_values_have_their_queries_and_folds() -> None:
     assert found[parse("NCS@2"), 0].gallery == len(world.split.caption_ids)
     folds = found[parse("NCS[on=folds]@2"), 1]
     fold = np.concatenate([np.full(len(r.queries), r.fold) for r in folds.rankings])
-    assert fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
+    assert fold.tolist() == world.split.test_set.folds[1].tolist()  # type: ignore[union-attr]
     assert folds.mean == pytest.approx(np.mean([folds.values[fold == f].mean() for f in range(4)]))
     block = found[parse("NCS[on=block]@2"), 0]
     assert block.index.tolist() == [0, 1, 2, 3, 4] and block.gallery == int((fold == 0).sum())
@@ -221,7 +219,7 @@ def refused_run(name: str, view: str = "cider", cut: str = "", gain: float | Non
     if gain is not None:
         world.gains[(2, 5) if gain < 0 else ...] = gain
     scores, gains = world.scores[cut == "scores" :], world.gains[:, cut == "gains" :]
-    return run(System(Matrix(scores)), split, [parse(name)], {view: FakeGains(gains)})
+    return run(System(Matrix(scores)), split.test_set, [parse(name)], {view: FakeGains(gains)})
 
 
 REFUSED: dict[str, tuple[type[Exception], dict[str, Any]]] = {
@@ -263,7 +261,7 @@ def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
     one = np.arange(images)
     dot = System(Dot(*(rng.normal(size=(images, 8)).astype(np.float32) for _ in range(2))))
     gains = {"cider": Counted(rng.random((images, images)))}
-    run(dot, Split("custom", one, one, one), [parse(name) for name in names], gains)
+    run(dot, Split("custom", one, one, one).test_set, [parse(name) for name in names], gains)
     assert sum(made) <= 2 * images**2
 
 
@@ -283,9 +281,9 @@ def test_a_metric_may_read_the_gain_order_and_the_pseudo_positives(refuses: Refu
     metric("IdealAlone@{k}", lowest_gain=0.0, **facts)(ideal_alone)
     rng = np.random.default_rng(1)
     one = np.arange(300)
-    split = Split("custom", one, one, one)
+    test = Split("custom", one, one, one).test_set
     dot = System(Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2))))
     gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
-    found = run(dot, split, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
+    found = run(dot, test, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
     assert all(np.isfinite(v.values).all() for v in found.values())
-    refuses(BadInput, run, dot, split, [parse("cider:IdealAlone@5")], gains)
+    refuses(BadInput, run, dot, test, [parse("cider:IdealAlone@5")], gains)

@@ -22,7 +22,7 @@ from vsebench.errors import UsageError
 from vsebench.metrics import families, parse
 from vsebench.rank.count import Targets, count
 from vsebench.rank.scorers import Matrix, System
-from vsebench.types import EVERYTHING, Candidates, Side, Split
+from vsebench.types import EVERYTHING, Candidates, Split, Which
 
 BINARY = ["R@1", "R@2", "R@4", "R@9", "Recall@1", "Recall@3", "MeanR", "MRR", "R-P", "mAP@R"]
 GRADED = [
@@ -93,7 +93,7 @@ def small_worlds(draw: st.DrawFn) -> oracle_graded.World:
     return oracle_graded.World(split, scores, gains)
 
 
-def mean_over_orders(world: oracle_graded.World, name: str, side: Side) -> dict[int, float]:
+def mean_over_orders(world: oracle_graded.World, name: str, side: Which) -> dict[int, float]:
     """Query -> mean of the oracle's values over all orders of tied items; scores become places in an order."""
     spec = spec_of(parse(name))
     if spec.stem == "Kendall":

@@ -18,10 +18,10 @@ from vsebench.graded.influence import random_order
 from vsebench.metrics import parse
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix, System
-from vsebench.types import BOTH, Float, Side, Tops
+from vsebench.types import BOTH, Float, Tops, Which
 
 
-def expected(world: oracle_graded.World, name: str, side: Side, sample: int = 1000) -> Float:
+def expected(world: oracle_graded.World, name: str, side: Which, sample: int = 1000) -> Float:
     """(2, image) influences by their definition."""
     spec, split = spec_of(parse(name)), world.split
     n = len(split.image_ids)
@@ -91,9 +91,9 @@ def test_blocks_and_threads_change_no_digit() -> None:
     images = rng.standard_normal((40, 8)).astype(np.float32)
     captions = rng.standard_normal((len(world.split.image_of), 8)).astype(np.float32)
     gains = {"cider": FakeGains(world.gains)}
-    metrics = [parse(n) for n in NAMES if "SR[m=70]" not in n]
+    metrics, test = [parse(n) for n in NAMES if "SR[m=70]" not in n], world.split.test_set
     results = [
-        run(System(Dot(images, captions)), world.split, metrics, gains, threads=threads, block=block, influence=True)
+        run(System(Dot(images, captions)), test, metrics, gains, threads=threads, block=block, influence=True)
         for threads, block in ((1, None), (2, 5), (2, 64))
     ]
     for key, values in results[0].items():
@@ -106,17 +106,17 @@ def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None
     gains, metrics = {"cider": FakeGains(world.gains)}, [parse("NCS@3"), parse("SR@2")]
     scores = world.scores + np.arange(world.scores.size).reshape(world.scores.shape) * 1e-6  # no ties
     system = System(Matrix(scores))
-    wanted = run(system, world.split, metrics, gains, influence=True)
+    wanted = run(system, world.split.test_set, metrics, gains, influence=True)
     most = int(np.bincount(world.split.image_of).max())
 
-    def lists(extra: int) -> dict[Side, Tops]:
+    def lists(extra: int) -> dict[Which, Tops]:
         depths = 3 + extra, 3 + min(extra, 1)
         return {side: top_lists(system.both[side], depths[side], threads=1) for side in BOTH}
 
-    found = from_lists(lists(most), world.split, metrics, gains, influence=True)
+    found = from_lists(lists(most), world.split.test_set, metrics, gains, influence=True)
     for key, values in wanted.items():
         np.testing.assert_array_equal(values.influence, found[key].influence)
-    short = from_lists(lists(0), world.split, metrics, gains, influence=True)
+    short = from_lists(lists(0), world.split.test_set, metrics, gains, influence=True)
     assert all(v.influence is None for v in short.values())
 
 

@@ -22,7 +22,7 @@ import vsebench as vb
 ROOT = Path(vb.__file__).parent
 PAGE = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 WAYS: dict[str, str] = dict(re.findall(r"(?ms)^```text way=(\S+)\n(.*?)^```$", PAGE))
-BESIDE = set(re.findall(r"`(\w+/\w+\.py)`", PAGE.partition("Files beside these ways")[2].partition("\n\n")[0]))
+BESIDE = set(re.findall(r"`(\w+/\w+\.py)`", PAGE.partition("Other files:")[2].partition("\n\n")[0]))
 CORE = ("evaluation", "rank", "graded")  # packages of which every file is on the page
 MOST = 15  # files of a way
 

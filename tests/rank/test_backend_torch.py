@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -482,3 +484,14 @@ def test_queries_with_many_relevant_items_have_the_ranks_of_numpy(ties: str) -> 
         for name in ("numpy", "torch:cpu")
     ]
     same_reports(*found)
+
+
+def test_vectors_are_released_with_their_arrays() -> None:
+    held = []
+    for seed in range(3):
+        x, y = (np.random.default_rng(seed).standard_normal((n, 4)).astype(np.float32) for n in (3, 15))
+        vb.evaluate(x, y, metrics="R@1", ci=0, backend="torch:cpu", trust=True)
+        held += [weakref.ref(x), weakref.ref(y)]
+        del x, y
+    gc.collect()
+    assert not any(one() is not None for one in held)

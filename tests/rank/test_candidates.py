@@ -186,3 +186,12 @@ def test_the_given_array_is_not_changed() -> None:
     assert all(map(np.array_equal, before, (given.data, given.indices, given.indptr)))
     some = among.take(np.array([1, 0]), slice(1, 3))
     assert some.allowed is not None and some.allowed.toarray().tolist() == [[True, False], [False, True]]
+
+
+def test_excluded_items_of_another_fold_are_not_subtracted() -> None:
+    fold = np.array([0, 0, 1, 1])
+    among = Candidates((np.zeros(1, np.int64), fold), stored({0: [2, 3]}, (1, 4)))
+    for scores in ([0.1, 0.5, 0.9, 0.8], [0.5, 0.1, 0.9, 0.8]):
+        system = System(Matrix(np.array([scores])))
+        found, _ = observe(system, ([Targets("x", relevance({0: [0]}), among)], []))
+        assert found.ranks["x"].rank.tolist() == [1 + (scores[1] > scores[0])]

@@ -82,7 +82,7 @@ def test_folds(split: Any, dim: int, seed: int) -> None:
     )
     check(world.system, world.scores[0], (rows, columns))
     observed = observe(world.system, (rows, columns))
-    for found, query_fold in zip(observed, (split.fold, split.caption_fold), strict=True):
+    for found, query_fold in zip(observed, split.test_set.folds, strict=True):
         fold = found.ranks["fold"].fold
         assert fold is not None and fold.tolist() == query_fold.tolist()
 

@@ -22,7 +22,7 @@ from vsebench.metrics import Metric, parse
 from vsebench.rank.backends import ranker
 from vsebench.rank.count import Counter, Scan, Targets, count, make_counters, scan_tiles
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Ranks, Split
+from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Ranks, Split, TestSet
 
 Edges = list[tuple[int, int]]
 Found = Both[dict[str, Ranks]]
@@ -110,12 +110,12 @@ def test_a_larger_scan_in_parts(threads: int, backend: str) -> None:
 
 
 def in_ranges(
-    system: System, split: Split, metrics: list[Metric], gains: dict[str, FakeGains], seed: int, **options: bool
+    system: System, test: TestSet, metrics: list[Metric], gains: dict[str, FakeGains], seed: int, **options: bool
 ) -> Measured:
     """Every part measured by itself, as in another process, and all of them joined."""
 
     def fill(own: Sequence[Together], out: Outs) -> None:
-        shares = together(plan(metrics, split, BOTH, **options))
+        shares = together(plan(metrics, test, BOTH, **options))
         parts = [
             (i, queries, measured(other, system.both[other[0].side], gains, 1, queries))
             for i, other in enumerate(shares)
@@ -125,7 +125,7 @@ def in_ranges(
             i, queries, arrays = parts[j]
             join(kept_by(own[i], out, queries), arrays)
 
-    return run(system, split, metrics, gains, **options, fill=fill)
+    return run(system, test, metrics, gains, **options, fill=fill)
 
 
 @given(
@@ -133,19 +133,19 @@ def in_ranges(
     st.integers(0, 2**32 - 9), st.booleans(),
 )  # fmt: skip
 def test_graded_metrics_in_parts(world: object, names: list[str], seed: int, influence: bool) -> None:
-    scores, split, values = world.scores, world.split, world.gains  # type: ignore[attr-defined]
+    scores, test, values = world.scores, world.split.test_set, world.gains  # type: ignore[attr-defined]
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(values)}
     system = System(Matrix(scores))
-    expected = run(system, split, metrics, gains, threads=1, influence=influence)
-    same_found(in_ranges(system, split, metrics, gains, seed, influence=influence), expected)
+    expected = run(system, test, metrics, gains, threads=1, influence=influence)
+    same_found(in_ranges(system, test, metrics, gains, seed, influence=influence), expected)
 
 
 def test_graded_metrics_of_a_larger_world_in_parts() -> None:
     system, world = vector_world()
     metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
-        expected = run(system, world.split, metrics, gains, threads=2, influence=influence)
-        same_found(in_ranges(system, world.split, metrics, gains, 11, influence=influence), expected)
+        expected = run(system, world.split.test_set, metrics, gains, threads=2, influence=influence)
+        same_found(in_ranges(system, world.split.test_set, metrics, gains, 11, influence=influence), expected)
 
 
 def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
@@ -153,7 +153,7 @@ def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
     values = np.minimum(world.gains, 1) / np.where(np.arange(world.gains.shape[1]) == 3, 1e7, 1)
     metrics, gains = [parse("wmd:MLD@3"), parse("wmd:CS@3")], {"wmd": FakeGains(values, "wmd")}
     system = System(Matrix(world.scores))
-    expected = run(system, world.split, metrics, gains, threads=1, influence=True)
-    same_found(in_ranges(system, world.split, metrics, gains, 2, influence=True), expected)
+    expected = run(system, world.split.test_set, metrics, gains, threads=1, influence=True)
+    same_found(in_ranges(system, world.split.test_set, metrics, gains, 2, influence=True), expected)
     assert {(m.template, found.influence is None) for (m, _), found in expected.items()} >= {("MLD@{k}", True)}
     assert any(found.influence is not None for found in expected.values())

@@ -16,7 +16,7 @@ from tests.worlds import World, canonical, tied_world, worlds
 from vsebench.rank import order as ordering
 from vsebench.rank import sort_kernels
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import BOTH, Side, Tops
+from vsebench.types import BOTH, Tops, Which
 
 
 def order(scorer: Scorer, k: int, start: int = 0, stop: int | None = None) -> Tops:
@@ -36,7 +36,7 @@ def check(scorer: Scorer, k: int, scores: npt.NDArray[Any], **options: Any) -> N
 
 
 @given(worlds(), st.sampled_from(BOTH), st.integers(1, 10))
-def test_small_worlds_full_of_ties(world: World, side: Side, k: int) -> None:
+def test_small_worlds_full_of_ties(world: World, side: Which, k: int) -> None:
     scores, scorer = world.scores[side], world.system.both[side]
     k = min(k, scores.shape[1])
     check(scorer, k, scores)
@@ -48,7 +48,7 @@ def test_small_worlds_full_of_ties(world: World, side: Side, k: int) -> None:
 @pytest.mark.parametrize("side", BOTH)
 @pytest.mark.parametrize("k", [1, 7, 300, 900])
 @pytest.mark.parametrize("reach", [1, 3, 1000])
-def test_a_large_gallery(reach: int, k: int, side: Side) -> None:
+def test_a_large_gallery(reach: int, k: int, side: Which) -> None:
     world = tied_world(900, 901, 4, reach, seed=reach)
     check(world.system.both[side], k, world.scores[side][:20], stop=20)
 

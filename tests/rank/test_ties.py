@@ -13,7 +13,7 @@ from tests.worlds import canonical, relevance
 from vsebench.rank.count import Targets
 from vsebench.rank.kernels import LANES, dot64
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot, System, norms, product_bound
+from vsebench.rank.scorers import Dot, Matrix, System, norms, product_bound
 
 DIM = 1024
 GALLERY = 700
@@ -173,3 +173,7 @@ def test_equal_scores() -> None:
         ranks = observe(System(Dot(one, one)), ([], [Targets("x", judged)]), ties=ties)[1].ranks["x"]
         assert ranks.rank.tolist() == want
         assert ranks.tied.all()
+
+
+def test_the_magnitude_of_the_smallest_integer() -> None:
+    assert Matrix(np.full((2, 2), -128, np.int8)).magnitude == 128

@@ -172,15 +172,15 @@ def test_near_ties_that_fill_the_memory_are_settled_early(monkeypatch: pytest.Mo
     rng = np.random.default_rng(2)
     images, texts = ((1 + 1e-6 * rng.standard_normal((n, 16))).astype(np.float32) for n in (60, 900))
     scorer, settled = Dot(images, texts), list[int]()
-    settle = ordering.Best._settle
+    complete = ordering.complete_order
     monkeypatch.setattr(ordering, "CROWDED", 1)
     monkeypatch.setattr(ordering, "SPARE", 8)
-    monkeypatch.setattr(ordering.Best, "_settle", lambda best: settled.append(best.seen) or settle(best))
+    monkeypatch.setattr(ordering, "complete_order", lambda *arguments: settled.append(1) or complete(*arguments))
     targets = [Targets("x", relevance({0: [1]}))]
     top = observe(System(scorer), (targets, []), depth=(5, 0), tile_shape=(60, 100))[0].top
     want = np.argsort(-canonical(scorer), axis=1, kind="stable")[:, :5]
     assert top is not None and np.array_equal(top.items, want)
-    assert len(settled) > 3
+    assert len(settled) == 1
 
 
 def test_lists_that_take_much_memory_are_made_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,3 +190,21 @@ def test_lists_that_take_much_memory_are_made_by_rows(monkeypatch: pytest.Monkey
     monkeypatch.setattr(ordering.Lists, "add", None)  # not called
     found = observe(world.system, world.targets, depth=(9, 0))[0].top
     assert want is not None and found is not None and np.array_equal(want.items, found.items)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_near_ties_in_the_first_tiles_and_the_best_items_in_the_last(threads: int) -> None:
+    rng = np.random.default_rng(3)
+    n, dim = 5000, 16
+    gallery = (rng.standard_normal(dim) + 1e-6 * rng.standard_normal((n, dim))).astype(np.float32)
+    gallery[-100:] = 3 * rng.standard_normal((100, dim))
+    queries = (gallery[-100:] + rng.standard_normal((100, dim))).astype(np.float32)
+    scorer = Dot(queries, gallery)
+    exact = canonical(scorer)
+    expected = np.argsort(-exact, axis=1, kind="stable")[:, :10]
+    assert np.array_equal(ordering.order(scorer, np.arange(100), 10).items, expected)
+    targets = [Targets("x", relevance({q: [n - 100 + q] for q in range(100)}))]
+    found, _ = observe(System(scorer), (targets, []), depth=(10, 0), tile_shape=(100, 500), threads=threads)
+    assert found.top is not None and np.array_equal(found.top.items, expected)
+    _, found = observe(System(scorer.T), ([], targets), depth=(0, 10), tile_shape=(500, 100), threads=threads)
+    assert found.top is not None and np.array_equal(found.top.items, expected)

@@ -29,10 +29,10 @@ from vsebench.relevance.sources import (
 from vsebench.relevance.spice.file import Tuples
 
 
-def lengths(split, argument, settings, progress):
+def lengths(test, argument, settings, progress):
     """1 / (1 + |l_j - mean l_m|) of the lengths of captions."""
-    length = np.array([len(c.split() if settings["unit"] == "words" else c) for c in split.captions], float)
-    mean = np.bincount(split.image_of, length) / np.bincount(split.image_of)
+    length = np.array([len(c.split() if settings["unit"] == "words" else c) for c in test.columns.texts], float)
+    mean = np.bincount(test.image_of, length) / np.bincount(test.image_of)
     values = 1 / (1 + np.abs(mean[:, None] - length))
     return replace(matrix_gains(values), name="lengths", settings={"unit": settings["unit"]})
 

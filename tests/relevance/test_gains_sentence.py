@@ -39,7 +39,7 @@ def split_of(image_of: list[int], n_image: int | None = None, captions: tuple[st
 
 
 def from_vectors(split: Split, vectors: np.ndarray, agg: str = "max", own: str = "in") -> Gains:
-    return caption_cosine("sentence", split, vectors, agg=agg, own=own)
+    return caption_cosine("sentence", split.test_set, vectors, agg=agg, own=own)
 
 
 def test_golden(golden: Any) -> None:

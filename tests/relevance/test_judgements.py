@@ -15,11 +15,11 @@ from vsebench import relevance
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
 from vsebench.relevance import coco as coco_files
-from vsebench.relevance.gains import shape_of
 from vsebench.relevance.grades import Grades, of_pairs
+from vsebench.relevance.matrix import of_array
 from vsebench.relevance.sources import Source
 from vsebench.sets import stored as wheels
-from vsebench.types import DIRECTIONS, Both, Direction, Relevance, Split
+from vsebench.types import DIRECTIONS, Both, Direction, Relevance, Side, Split, TestSet
 
 
 def as_sets(judged: Relevance) -> dict[int, set[int]]:
@@ -30,7 +30,7 @@ def as_sets(judged: Relevance) -> dict[int, set[int]]:
 
 
 def identities(split: Split) -> dict[str, str]:
-    found = {name: judged.identity(split) for name, judged in relevance.judgements_of(split).items()}
+    found = {name: judged.identity(split.test_set) for name, judged in relevance.judgements_of(split).items()}
     return {name: identity for name, identity in found.items() if identity is not None}
 
 
@@ -134,16 +134,28 @@ def test_folds_have_the_positives_of_the_ground_truth(uneven: Split) -> None:
 
 
 def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(split: Split) -> Both[Grades]:
-        own, shape = np.arange(len(split.image_ids)), shape_of(split)
+    def load(test: TestSet) -> Both[Grades]:
+        own, shape = np.arange(len(test.rows)), test.shape
         return of_pairs("first", shape, own, own), of_pairs("first", shape[::-1], own, own)
 
     declared = Source(
         name="first", title="First", meaning="", rule="equal index", grades=load,
-        identity=lambda split: "first#00000000", splits=("custom",),
+        identity=lambda test: "first#00000000", splits=("custom",),
     )  # fmt: skip
     monkeypatch.setitem(relevance.SOURCES, "first", declared)
     assert list(relevance.judgements_of(uneven)) == ["gt", "first"]
     assert identities(uneven) == {"first": "first#00000000"}
     assert as_sets(relevance.load("first", uneven, "i2t")) == {0: {0}, 1: {1}, 2: {2}}
     assert str(parse("first:R@1")) == "first:R@1"
+
+
+def test_a_test_set_says_what_its_items_are_and_belong_to(uneven: Split, refuses: Refuses) -> None:
+    folds = np.array([0, 0, 1])
+    test = Split(uneven.name, uneven.image_ids, uneven.caption_ids, uneven.image_of, fold=folds).test_set
+    assert [side.name for side in test.sides] == ["image", "caption"] and test.shape == (3, 6)
+    assert [of.tolist() for of in test.units] == [[0, 1, 2], [2, 0, 2, 1, 0, 2]]
+    assert test.folds is not None and [of.tolist() for of in test.folds] == [[0, 0, 1], [1, 0, 1, 0, 0, 1]]
+    videos = TestSet("mine", Side("video", np.arange(2)), Side("query", np.arange(3)))
+    assert [of.tolist() for of in videos.units] == [[0, 1], [2, 3, 4]]  # every item is its own
+    refuses(UsageError, relevance.SOURCES["gt"].positives, videos)
+    refuses(BadInput, of_array, videos, np.ones((2, 4)))

@@ -45,7 +45,7 @@ def worlds(draw: st.DrawFn) -> tuple[Split, Tuples, list[list[Item]]]:
 @given(worlds(), st.sampled_from(["in", "out"]), st.integers(1, 3), st.integers(1, 3))
 def test_all_pairs_are_those_of_the_definition(world: Any, own: str, block: int, threads: int) -> None:
     split, tuples, captions = world
-    made = gains(split, tuples, own=own, threads=threads)
+    made = gains(split.test_set, tuples, own=own, threads=threads)
     images = len(split.image_ids)
     want = oracle.matrix(captions, split.image_of.tolist(), images, tuples.synsets, own == "out")
     got = whole(made, block)
@@ -57,7 +57,7 @@ def tiny(own: str = "in") -> Gains:
     tuples = Tuples(
         ("a", "b", ""), ((("x",), ("x", "y", "be on")), (("x",),), ()), {w: frozenset() for w in ("x", "y", "on")}
     )
-    return gains(split_of(["a", "b", "  "], [0, 0, 1], 3), tuples, own=own)
+    return gains(split_of(["a", "b", "  "], [0, 0, 1], 3).test_set, tuples, own=own)
 
 
 def test_worked_values_and_notes(log: Log) -> None:
@@ -79,15 +79,15 @@ def test_worked_values_and_notes(log: Log) -> None:
 
 def test_the_tuples_are_part_of_the_settings() -> None:
     split = split_of(["a"], [0], 1)
-    one = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5})}))
-    same = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
-    other = gains(split, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
+    one = gains(split.test_set, Tuples(("a",), ((("x",),),), {"x": frozenset({5})}))
+    same = gains(split.test_set, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
+    other = gains(split.test_set, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
     assert one.settings["tuples"] == same.settings["tuples"] != other.settings["tuples"]
 
 
 def test_captions_that_the_parser_failed_on_are_counted_separately(log: Log) -> None:
     tuples = Tuples(("a", "b", "c"), ((), (), (("x",),)), {"x": frozenset()}, {"b": "stack overflow"})
-    gains(split_of(["a", "b", "c"], [0, 0, 0], 1), tuples)
+    gains(split_of(["a", "b", "c"], [0, 0, 0], 1).test_set, tuples)
     said = ("could not be parsed", "without a tuple")
     assert log.notes == [f"1 caption {what}, gain 0 with every image" for what in said]
 
@@ -198,7 +198,7 @@ def coco_spice(real_data: Path, coco5k: Split, parsed_coco: list[tuple[Item, ...
         lines = [line.rstrip("\n").split("\t") for line in file]
     unique = {normal(caption): found for caption, found in zip(coco5k.captions or (), parsed_coco, strict=True)}
     tuples = Tuples(tuple(unique), tuple(unique.values()), {w: frozenset(map(int, s.split())) for w, s in lines})
-    return gains(coco5k, tuples)
+    return gains(coco5k.test_set, tuples)
 
 
 @pytest.mark.real_data

@@ -46,7 +46,7 @@ def scored(candidate: list[Item], references: list[list[Item]], synsets: Synsets
     captions = [candidate, *references]
     names = tuple(str(i) for i in range(len(captions)))
     split = Split("custom", np.arange(2), np.arange(len(captions)), np.array([1] + [0] * len(references)), names)
-    made = gains(split, Tuples(names, tuple(map(tuple, captions)), synsets))
+    made = gains(split.test_set, Tuples(names, tuple(map(tuple, captions)), synsets))
     f = made.T.at(np.array([0]), np.array([[0]]))[0, 0]
     return float(f), float(made.values.caption_size[0]), float(made.values.image_size[0])
 

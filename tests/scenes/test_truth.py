@@ -224,10 +224,13 @@ def test_entails_is_every_pair_that_is_true(scenes_split: Split, direction: Dire
 
 def test_entails_has_a_fingerprint_and_only_scenes_have_it(scenes_split: Split, tmp_path: Path, pinned: Pinned) -> None:
     assert list(relevance.judgements_of(scenes_split)) == ["gt", "entails"]
-    found = relevance.SOURCES["entails"].identity(scenes_split)
+    found = relevance.SOURCES["entails"].identity(scenes_split.test_set)
     assert found is not None and found.startswith("scenes#") and len(found) == len("scenes#") + 8
     custom = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    assert list(relevance.judgements_of(custom)) == ["gt"] and relevance.SOURCES["entails"].identity(custom) is None
+    assert (
+        list(relevance.judgements_of(custom)) == ["gt"]
+        and relevance.SOURCES["entails"].identity(custom.test_set) is None
+    )
     np.savez(tmp_path / "own.npz", images=np.eye(3), texts=np.eye(3))
     for words in ("--metrics entails:R@1", "--gains match --metrics NCS@1"):
         pinned(refused("eval", tmp_path / "own.npz", "--captions-per-image", 1, *words.split()))

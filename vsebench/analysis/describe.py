@@ -152,7 +152,7 @@ def _part(label: str, split: Split, progress: Progress | None) -> Part:
     frequent = sorted(zip(tokens.words, count, strict=True), key=lambda pair: (-pair[1], pair[0]))
     scenes: SceneFacts | None = None
     if settings.of_split(split.name) is not None:
-        known = truth_of(split)
+        known = truth_of(split.test_set)
         scenes = scene_facts(known, count_true(known, split.owners, progress))
     same_words = [n for n in Counter(map(tuple, tokens.lists())).values() if n > 1]
     per_image = np.bincount(split.owners, minlength=len(split.image_ids))

@@ -246,7 +246,7 @@ def _of_pairs(
             else:
                 split = align.split_of(judged or ()) if asked.split is None else load_split(str(asked.split))
                 for one in judged or ():
-                    place(one, split)
+                    place(one, split.test_set)
             document["matched"] = _matched(split, log)
         except align.UnknownItems:
             document["notes"].append("ids of no data set that is installed: eval takes --run and --judgements together")

@@ -11,7 +11,7 @@
 - ``system``: what is ranked: vectors, a score matrix or retrieved lists in the order of a split (``inputs``), and what
   is done with them: fusion, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
   chance (``chance``), with what explains it
-- ``plan``: metrics, judgements and candidates, decided once; ``sources``: loading gains and judgements;
+- ``plan``: metrics, judgements and candidates, decided once, with the gains and judgements that they need;
   ``short_lists``: what retrieved lists are long enough for
 - ``second_stage``: the scores of a cross-encoder (read by ``inputs``) put the top of the rankings in another order
 - ``binary``: values from the ranks of relevant items, and those of hubness; ``graded``: values of graded metrics as

@@ -12,7 +12,6 @@ from ..errors import BadInput, UsageError, count_of, shown
 from ..options import bound, public, spell
 from ..results.report import Report
 from ..sets import catalogue
-from ..sets.placing import Unordered
 from ..types import Embeddings, Modality, Split, Vectors, as_array, numbers
 from .options import Options
 from .request import request
@@ -250,7 +249,7 @@ class Accumulator:
         if self._by == BY_IDS:
             captions = np.unique(np.array(list(self._owner)))
             images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
-            return Unordered("custom", images, captions, owner)
+            return Split("custom", images, captions, owner, ordered=False)
         n = max(int(row) for row in self._captions) + 1
         if n % self._per_image:
             what = f"{n:,} captions are no multiple of {self._per_image} captions an image"

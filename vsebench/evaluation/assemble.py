@@ -114,7 +114,7 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
     judged = {
-        view: j.identity(plan.split) for view, j in plan.judgements.items() if any(m.view == view for m in plan.metrics)
+        v: j.identity(plan.split.test_set) for v, j in plan.judgements.items() if any(m.view == v for m in plan.metrics)
     }
     fields = {
         "vsebench": __version__,
@@ -222,7 +222,7 @@ def clipped(metrics: Sequence[Metric], split: Split) -> None:
 BLOCK = 2048  # queries whose gains are computed at once
 
 
-def make(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
+def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
     """The first ``plan.lists`` items of every ranking, none where this is 0.
 
     Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains

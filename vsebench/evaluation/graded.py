@@ -83,11 +83,11 @@ def _measured(plan: Plan, data: Input, engine: Engine, observed: Mapping[Directi
     influence, sides = plan.request.resampling is not None, sides_of(plan.directions)
     if data.lists is not None:
         lists = {side: data.lists[DIRECTIONS[side]] for side in sides}
-        return from_lists(lists, plan.split, plan.graded, plan.gains, influence)
+        return from_lists(lists, plan.split.test_set, plan.graded, plan.gains, influence)
     assert data.system is not None
     first, other = (_reranked(data, d, observed) for d in DIRECTIONS)
     return run.run(
-        data.system, plan.split, plan.graded, plan.gains, sides, expected=plan.request.ties == EXPECTED,
+        data.system, plan.split.test_set, plan.graded, plan.gains, sides, expected=plan.request.ties == EXPECTED,
         threads=plan.request.threads, progress=plan.request.progress, influence=influence, order=engine.order,
         fill=engine.fill, new=(first, other),
     )  # fmt: skip

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import numpy as np
+from typing import NamedTuple
 
 from ..errors import BadInput, UsageError
 from ..files import read as files
@@ -18,7 +17,7 @@ from ..log import note, warn
 from ..options import ARRAYS as IN_MEMORY
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
-from ..relevance.grades import Entries
+from ..sets import placing
 from ..sets.align import UnknownItems, align_embeddings, align_lists, align_scores, split_of
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
@@ -29,6 +28,16 @@ from .request import Request, Run
 from .request import runs as runs_of
 
 ARRAYS = Path(IN_MEMORY)
+
+
+class SecondScores(NamedTuple):
+    """Scores of a second stage for the top of the rankings of a direction."""
+
+    of: Callable[[Int, Int], Float]  # (pair,) float64 scores of (pair,) queries and items, NaN for none
+    each: Int  # (query,) int64, how many items a query has scores for
+    depth: int = 0  # how many items a query are re-ranked, at most
+    reach: int = 0  # how many of the first stage are read: those of another precision are behind the top as well
+    where: str = ""  # the file, for messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +58,6 @@ class Input:
         second: by direction the scores of a second stage, for the top of the rankings.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
         without_ids: the sides whose rows have no ids.
-        orders: by direction ``places`` of the split, where the scores of the directions have rows in other orders.
         judged: judgements that have been read, where they have told the items; None for those that have not.
     """
 
@@ -65,13 +73,8 @@ class Input:
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
     without_ids: tuple[Modality, ...] = ()
-    orders: Mapping[Direction, Rows] = field(default_factory=dict)
     judged: Mapping[str, Sequence[Pairs]] | None = None
     scored: tuple[Direction, ...] = DIRECTIONS
-
-    def split_of(self, direction: Direction) -> Split:
-        """The items, with the order in which the scores of a direction have them."""
-        return replace(self.split, places=self.orders[direction]) if self.orders else self.split
 
     @property
     def of_vectors(self) -> bool:
@@ -183,26 +186,18 @@ def _of_each(request: Request) -> Input:
     read: dict[Direction, Input] = {}
     split = request.split
     for direction, scores in request.scores.items():
-        measured = [direction] if direction in request.directions else []
-        read[direction] = _scores(replace(request, scores=scores, split=split), measured, direction)
+        served = [direction] if direction in request.directions else []
+        read[direction] = _scores(replace(request, scores=scores, split=split), served, direction)
         split = read[direction].split
-    # Of one direction alone, its rows are those that are evaluated.
-    first = read.get(request.directions[0]) or next(iter(read.values()))
-    others = [one for one in read.values() if one is not first]
-    orders = {d: one.split.places for d, one in read.items()}
-    same = all(_same(places, first.split.places) for places in orders.values())
+    # What has no ids is in the order of the scores that are measured; there is none where these differ.
+    measured = [read[d] for d in request.directions if d in read] or [*read.values()]
+    first, every = measured[0], dict.fromkeys([measured[0], *read.values()])
     system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
     return replace(
-        first, system=system, scored=tuple(read), orders={} if same else orders,
+        first, split=placing.in_one_order([one.split for one in measured]), system=system, scored=tuple(read),
         without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
-        sources=(*first.sources, *(path for one in others for path in one.sources)),
+        sources=tuple(path for one in every for path in one.sources),
     )  # fmt: skip
-
-
-def _same(one: Rows, other: Rows) -> bool:
-    """Whether two orders of images and captions are the same."""
-    pairs = zip(one, other, strict=True)
-    return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
 
 
 def _lists(request: Request) -> Input:
@@ -241,7 +236,7 @@ def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run
     if request.split is None:
         try:
             split = split_of(runs)
-            if not chosen or all(max(fits(pairs, d, split) for d in DIRECTIONS) >= 0.5 for pairs in runs):
+            if not chosen or all(max(fits(pairs, d, split.test_set) for d in DIRECTIONS) >= 0.5 for pairs in runs):
                 return split, None
         except UnknownItems:
             if not chosen:
@@ -270,45 +265,3 @@ def in_memory(given: Options, *arrays: Array, where: Path = ARRAYS) -> Raw:
         found.append(None if ids is None else as_ids(id_rows(ids, name), name, ARRAYS))
     images, texts, owners = found
     return Raw(arrays, images, texts, owners, sources=(where,), holds="rows" if images is None else "ids")
-
-
-@dataclass(frozen=True, eq=False)
-class SecondScores:
-    """Scores of a second stage in one direction.
-
-    Attributes:
-        direction: ``i2t`` or ``t2i``.
-        scores: of pairs of a query and an item: a matrix, in which ``missing`` stands for none, or entries.
-        missing: the number that stands for no score in a matrix, besides NaN and infinite values; or None.
-        each: (query,) int64, how many items a query has scores for.
-        depth: how many items a query are re-ranked, at most.
-        complete: these are the first items of the first stage; otherwise those that have scores.
-        gallery: the size of the gallery.
-        where: the file, for messages.
-        weight: of these scores where they are added to those of the first stage; None where they replace them.
-    """
-
-    direction: Direction
-    scores: Matrix | Entries
-    missing: float | None
-    each: Int
-    depth: int
-    complete: bool
-    gallery: int
-    where: str
-    weight: float | None = None
-
-    @property
-    def reach(self) -> int:
-        """How many items of the first stage are needed.
-
-        Scores made with another precision of the first stage are of items some places behind the top as well.
-        """
-        return self.depth if self.complete else min(2 * self.depth, self.gallery)
-
-    def of(self, query: Int, item: Int) -> Float:
-        """(pair,) float64 scores; NaN where there is none."""
-        if isinstance(self.scores, Entries):
-            return self.scores.of(query, item, np.nan)
-        found = self.scores.pairs(query, item, 1)
-        return np.where(np.isfinite(found) & (found != self.missing), found, np.nan)

@@ -19,7 +19,7 @@ from ..results.model import Resampling, Result
 from ..results.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
-from ..types import Direction, Float, Int, Modality, Split
+from ..types import Direction, Float, Split
 
 Key = tuple[Metric, Direction | None]
 GRID = 1e-10  # precision of the resamples
@@ -64,19 +64,12 @@ def column(result: Result, split: Split) -> Column:
     metric = key_of(result)[0]
     return Column(
         result.per_query,
-        unit_of(split, side, at),
+        split.test_set.units[side == "caption"][at],
         folded=split.fold is not None
         and (in_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
         median=is_median(metric),
         influence=result.influence,
     )
-
-
-def unit_of(split: Split, side: Modality, at: Int) -> Int:
-    """(item,) the unit of resampling of some items: their image, or every item where captions have no image."""
-    if side == "image":
-        return at
-    return at + len(split.image_ids) if split.image_of is None else split.image_of[at]
 
 
 def add(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +30,7 @@ def only(data: Input, request: Request) -> Input:
         request: with ``part``.
 
     Raises:
-        UsageError: no file; retrieved lists, which rank the complete gallery; gains or folds of the complete data set.
+        UsageError: no file.
         BadInput: the file has no such column, or no item has the value.
     """
     assert request.part is not None
@@ -40,14 +39,7 @@ def only(data: Input, request: Request) -> Input:
     if path is None:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
         raise UsageError(f"{spell('only', said)} names no file", fix=fix)
-    _refuse_gains(request)
-    if data.lists is not None:
-        what = f"{spell('only')} has no meaning for retrieved lists"
-        raise UsageError(what, fix="leave it out, or give embeddings or scores")
     split = data.split
-    if split.in_folds:
-        what = f"{spell('only')} has no meaning for the folds of {split.name}"
-        raise UsageError(what, fix=f"give {spell('split', 'coco-5k')}")
     name, side, values = columns.of_items(path, column, split)
     kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
     if not len(kept):
@@ -71,24 +63,24 @@ def only(data: Input, request: Request) -> Input:
         f"only {said}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
-    orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
-    system = data.system and data.system.take(images, captions)
+    system, vectors = data.system and data.system.take(images, captions), data.vectors
+    if vectors is not None:
+        both = zip(vectors, (images, captions), strict=True)
+        image, caption = (Embeddings(side.modality, side.ids[k], side.vectors[k]) for side, k in both)
+        vectors = image, caption
     return replace(
-        data, split=part, system=system, vectors=_vectors(data, images, captions),
-        rows=_of_part(data.rows, images, captions), orders=orders, complete=data.split,
+        data, split=part, system=system, vectors=vectors,
+        rows=_of_part(data.rows, images, captions), complete=data.split,
     )  # fmt: skip
 
 
-def _refuse_gains(request: Request) -> None:
-    """Refuse gains and caption vectors that have rows of the complete data set."""
+def gains_of_rows(request: Request) -> str:
+    """The first gains, or caption vectors, that have rows of the complete data set; empty without any."""
     for kind, spec in request.gains.items():
         file = spec.argument is not None and expanded(spec.argument).is_file()
         if spec.values is not None or SOURCES[kind].endings or (kind == "sentence" and file):
-            said = None if request.part is None else request.part.said
-            what = f"{spell('only', said)} with gains '{kind}' of the complete data set"
-            raise UsageError(
-                what, fix=f"give gains that are made from captions, such as cider, or leave out {spell('only')}"
-            )
+            return f"gains '{kind}' of the complete data set"
+    return ""
 
 
 def _texts(value: Any) -> set[str]:
@@ -102,12 +94,4 @@ def _texts(value: Any) -> set[str]:
 def _of_part(rows: placing.Rows, *kept: Int) -> placing.Rows:
     """The places of some rows of a file among each other: other files have rows for the part alone."""
     image, caption = (None if r is None else placing.ranks(r[k]) for r, k in zip(rows, kept, strict=True))
-    return image, caption
-
-
-def _vectors(data: Input, *kept: Int) -> tuple[Embeddings, Embeddings] | None:
-    if data.vectors is None:
-        return None
-    of: Sequence[Embeddings] = data.vectors
-    image, caption = (Embeddings(e.modality, e.ids[k], e.vectors[k]) for e, k in zip(of, kept, strict=True))
     return image, caption

@@ -160,7 +160,7 @@ def make_plan(data: Input, request: Request) -> Plan:
     _refuse_misses(metrics, targets, request.no_positive)
     graded = [m for m in metrics if m.graded]
     if graded:  # folds that are missing are an error before anything is ranked
-        rankings_of(graded, split, sides_of(directions))
+        rankings_of(graded, split.test_set, sides_of(directions))
     if request.names is None and (absent := _absent(judgements, split)):
         how = "the judgements are not installed (pip install 'vsebench[text]')"
         note(f"{', '.join(absent)} left out: {how}", weight="result")
@@ -231,7 +231,7 @@ def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[
 
 def _absent(judgements: Mapping[str, Source], split: Split) -> list[str]:
     """Sets of judgements of the split that are not installed."""
-    return [view for view, judged in judgements.items() if judged.splits and judged.identity(split) is None]
+    return [view for view, judged in judgements.items() if judged.splits and judged.identity(split.test_set) is None]
 
 
 def choose_metrics(
@@ -356,7 +356,7 @@ def _targets(
 ) -> Both[tuple[Targets, ...]]:
     """The relevant items and the candidates of every view of binary judgements, of images and of captions."""
     views = dict.fromkeys(m.view for m in metrics if _of_ranks(m))
-    positives = {view: judgements[view].positives(split) for view in views}
+    positives = {view: judgements[view].positives(split.test_set) for view in views}
     rows, columns = (
         tuple(Targets(view, both[side], _candidates(view, split, DIRECTIONS[side])) for view, both in positives.items())
         if DIRECTIONS[side] in directions
@@ -369,11 +369,10 @@ def _targets(
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     if not (in_folds(view) or split.in_folds):
         return EVERYTHING
-    if split.fold is None or split.caption_fold is None:
+    if (folds := split.test_set.folds) is None:
         what = f"split '{split.name}' has no folds, which view '{view}' needs"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
-    sides = (split.fold, split.caption_fold)
-    return Candidates(fold=sides if direction == "i2t" else sides[::-1])
+    return Candidates(fold=folds if direction == "i2t" else folds[::-1])
 
 
 def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], no_positive: str) -> None:
@@ -408,16 +407,16 @@ def load_judgements(
     if chosen and split.in_folds:
         what = f"split '{split.name}' ranks folds, and judgements of one's own are of complete galleries"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
-    found = {}
+    found, test = {}, split.test_set
     for name, specs in chosen.items():
         where = " and ".join(spec.path.name for spec in specs if spec.path is not None) or "memory"
         if known := (pairs or {}).get(name):
-            read = [own.of_read(name, one, split) for one in known]
+            read = [own.of_read(name, one, test) for one in known]
         else:
-            read = [one for spec in specs for one in own.read(spec, complete or split)]
+            read = [one for spec in specs for one in own.read(spec, (complete or split).test_set)]
         both = own.complete(read, level, where)
-        both = both if complete is None else own.within(both, complete, split)
-        found[name] = own.source(both)
+        both = both if complete is None else own.within(both, complete.test_set, test)
+        found[name] = own.source(both, test)
     return found
 
 
@@ -521,10 +520,10 @@ def load_gains_of(
         why = error
     found: dict[str, Gains] = {}
     if captions is not None and why is None and without_ids(captions):
-        note(placing.order_note("captions", ["caption"], split))
+        note(placing.order_note("captions", ["caption"], split.test_set))
     for kind in kinds:
         if kind in judgements:
-            found[kind] = judgements[kind].gains(split, Spec(kind, None, {}))
+            found[kind] = judgements[kind].gains(split.test_set, Spec(kind, None, {}))
             continue
         if SOURCES[kind].endings and kind not in chosen:
             what = f"the view '{kind}' needs a file of gains"
@@ -535,7 +534,7 @@ def load_gains_of(
                 found[kind] = load_gains(spec, split)
             else:
                 with about(kind):
-                    found[kind] = of_array(split, spec.values)
+                    found[kind] = of_array(split.test_set, spec.values)
         except NotParsed as error:
             if source is None:
                 raise

@@ -8,7 +8,7 @@ what is measured, from the tables of judgements and of gains in ``relevance`` an
 the relevant items come from one pass over the scores (``rank.observe``), from lists of an index where these suffice
 (``depths``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
 (``graded.engine``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums, intervals,
-the signature and warnings, ``top_lists`` the top of the rankings where it is kept, ``provenance`` what was evaluated,
+the signature and warnings, with the top of the rankings where it is kept, ``provenance`` what was evaluated,
 where and when.
 """
 
@@ -274,7 +274,7 @@ def _measured(
             for d, one in engine.observe(data.system).items():
                 observed[d] = replace(one, top=one.top and corrected.shown(data.scorer(d), one.top))
         if data.second:
-            data, observed = second_stage.apply(plan, data, observed)
+            data, observed = second_stage.apply(data, plan, observed)
         results = binary.hubness(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
@@ -282,5 +282,5 @@ def _measured(
         report = assemble.report(plan, data, observed, results | within, ratings)
         report = replace(report, provenance=dict(engine.facts))
     if plan.lists:
-        report = replace(report, lists=assemble.make(plan, observed))
+        report = replace(report, lists=assemble.kept_lists(plan, observed))
     return report, observed

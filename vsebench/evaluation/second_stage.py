@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,13 @@ from ..options import spell
 from ..rank.corrected import shown
 from ..rank.order import top_lists
 from ..rank.scorers import Matrix, Scorer
-from ..rank.sums import refuse_overflow
-from ..rank.tops import ranks_of, reordered
-from ..relevance.gains import shape_of
+from ..rank.sums import finite
+from ..rank.tops import ranks_after
 from ..relevance.grades import Entries, of_pairs
 from ..results.format import printed
 from ..sets import placing
 from ..sets.align import align_scores
-from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops, numbers
+from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, Split, Tops, numbers
 from . import binary
 from .inputs import Input, SecondScores, in_memory
 from .plan import Plan
@@ -36,28 +36,43 @@ from .request import Request
 from .top_scored import TOGETHER, constant, scored, uncomputed
 
 MARK = -100.0  # what released code fills the scores with
-FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
+MAX_MISSING = 0.01  # share of the scores: another precision of the first stage has other tops
 
 
-def _load(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
+def read(data: Input, request: Request) -> Input:
+    """The input with the scores of a second stage.
+
+    Raises:
+        UsageError: complete scores without a depth.
+        BadInput, MissingPackage: the scores cannot be read, or are not of this split.
+    """
+    second = {d: _of_direction(value, d, data.split, request) for d, value in request.rerank.items()}
+    sources = tuple(path for path in request.rerank.values() if isinstance(path, Path))
+    return replace(data, second=second, sources=(*data.sources, *sources))
+
+
+def _of_direction(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
     """The scores of the second stage in a direction, of a file or a matrix; raises as ``read``."""
-    pairs, depth = isinstance(value, Path) and not sniff(value).matrix, request.rerank_depth
-    one = _entries(value, direction, split) if pairs else _matrix(value, direction, split, request)
-    gallery, most = one.gallery, int(one.each.max(initial=0))
-    if not most:
-        raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
-    if depth is None and one.each.min() == gallery:
-        fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
-        raise UsageError("every pair has a score", where=one.where, fix=fix)
-    if depth is None and one.each.min() < most:
-        own = SIDES[direction][0]
-        note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items", weight="detail")
-    return replace(one, depth=min(depth or most, gallery), complete=depth is not None, weight=request.weight)
-
-
-def _matrix(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
-    """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
+    if isinstance(value, Path) and not sniff(value).matrix:
+        found = _entries(value, direction, split)
+    else:
+        found = _matrix(value, where, direction, split, request)
+    own, other = SIDES[direction]
+    gallery, depth = len(split.ids(other)), request.rerank_depth
+    least, most = int(found.each.min()), int(found.each.max())
+    if not most:
+        raise BadInput(f"has no scores of {direction}", where=where, fix="score the top of every query")
+    if depth is None and least == gallery:
+        fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
+        raise UsageError("every pair has a score", where=where, fix=fix)
+    if depth is None and least < most:
+        note(f"re-ranking, {direction}: {own}s have scores for {least:,} to {most:,} items", weight="detail")
+    return found._replace(depth=min(depth or most, gallery), reach=min(depth or 2 * most, gallery), where=where)
+
+
+def _matrix(value: Any, where: str, direction: Direction, split: Split, request: Request) -> SecondScores:
+    """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
     with logged():  # the rows are those of the first stage
         if isinstance(value, Path):
             raw = files.read_scores(value)
@@ -70,22 +85,22 @@ def _matrix(value: Any, direction: Direction, split: Split, request: Request) ->
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)
     counts, _, _ = scored(scores, missing)
-    other = QUERIES_OF[direction]
-    if len(np.unique(counts[direction])) > 1 == len(np.unique(counts[other])):
-        what = (
-            f"every {SIDES[other][0]} has scores for {counts[other][0]:,} {SIDES[other][1]}s, and "
-            f"{SIDES[direction][0]}s have them for different numbers: these are scores of {other}"
-        )
-        raise BadInput(what, where=where, fix=f"give them as {other}")
-    if unscored := int((counts[direction] == 0).sum()):
-        what = f"{unscored:,} of {len(counts[direction]):,} {SIDES[direction][0]}s have no score"
-        raise BadInput(f"{what}, as in the matrix of one of several processes", where=where, fix=TOGETHER)
-    rows = found.rows[direction == "t2i"]  # the file's order of the queries
-    each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
+    each, (own, others), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
+    if len(np.unique(each)) > 1 == len(np.unique(counts[other])):
+        what = f"every {others} has scores for {counts[other][0]:,} {own}s, and {own}s have them for different numbers"
+        raise BadInput(f"{what}: these are scores of {other}", where=where, fix=f"give them as {other}")
+    if unscored := int((each == 0).sum()):
+        what = f"{unscored:,} of {len(each):,} {own}s have no score, as in the matrix of one of several processes"
+        raise BadInput(what, where=where, fix=TOGETHER)
     unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
-    note(placing.order_note("re-ranking", unnamed, split))
-    known = Matrix(scores, *found.rows)
-    return SecondScores(direction, known if direction == "i2t" else known.T, missing, each, 0, False, gallery, where)
+    note(placing.order_note("re-ranking", unnamed, split.test_set))
+    known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T
+
+    def of(query: Int, item: Int) -> Float:
+        pairs = known.pairs(query, item, 1)
+        return np.where(np.isfinite(pairs) & (pairs != missing), pairs, np.nan)
+
+    return SecondScores(of, each if known.row_order is None else each[known.row_order])
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
@@ -93,14 +108,14 @@ def _constant(scores: Array, direction: Direction) -> float | None:
 
     A complete matrix of two numbers, such as 0 and 1, has no such number.
     """
-    finite = np.isfinite(scores)
-    if finite.all():
-        known = constant(scores)
-        if known is None or not (direction in known.scored or (known.lowest and (known.apart or known.value == MARK))):
+    known = np.isfinite(scores)
+    if known.all():
+        one = constant(scores)
+        if one is None or not (direction in one.scored or (one.lowest and (one.apart or one.value == MARK))):
             return None
-        others = scores[scores != known.value]
-        return known.value if len(others) and others.min() < others.max() else None
-    return MARK if (scores == MARK).any() and scores[finite].min() == MARK else None
+        others = scores[scores != one.value]
+        return one.value if len(others) and others.min() < others.max() else None
+    return MARK if (scores == MARK).any() and scores[known].min() == MARK else None
 
 
 def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
@@ -109,96 +124,70 @@ def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
     given = [pairs for pairs in given if pairs.direction in (None, direction)]
     if not given:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
-    found = place(replace(given[0], direction=direction), split)
-    shape = shape_of(split, DIRECTIONS.index(direction))
+    found = place(replace(given[0], direction=direction), split.test_set)
+    shape = len(found.queries), len(found.items)
     entries = of_pairs("scores", shape, found.query, found.item, found.grade, where=path)
-    each = np.diff(entries.inside.indptr)
     note(*(f"re-ranking, {sentence}" for sentence in found.notes))
     if lost := entries.outside.nnz:
         note(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
-    return SecondScores(direction, Entries(entries.inside), None, each, 0, False, shape[1], str(path))
-
-
-def read(data: Input, request: Request) -> Input:
-    """The input with the scores of a second stage.
-
-    Raises:
-        UsageError: options or input that cannot be re-ranked; complete scores without a depth.
-        BadInput, MissingPackage: the scores cannot be read, or are not of this split.
-    """
-    refused = {
-        "retrieved lists": data.lists is not None,
-        spell("only"): request.part is not None,
-        spell("ties", request.ties): request.ties != "index",
-        f"the folds of {data.split.name}": data.split.in_folds,
-    }
-    if strange := [name for name, found in refused.items() if found]:
-        raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
-    second = {d: _load(value, d, data.split_of(d), request) for d, value in request.rerank.items()}
-    sources = tuple(path for path in request.rerank.values() if isinstance(path, Path))
-    return replace(data, second=second, sources=(*data.sources, *sources))
+    known = Entries(entries.inside)
+    return SecondScores(lambda query, item: known.of(query, item, np.nan), np.diff(entries.inside.indptr))
 
 
 def apply(
-    plan: Plan, data: Input, observed: dict[Direction, Observation]
+    data: Input, plan: Plan, observed: Mapping[Direction, Observation]
 ) -> tuple[Input, dict[Direction, Observation]]:
-    """The system with the stage, and what is observed after re-ranking.
-
-    Args:
-        plan: what is measured.
-        data: with the scores of the second stage.
-        observed: the ranks and the tops of the first stage.
+    """The system with its line of provenance, and the ranks and tops of the first stage in their new order.
 
     Raises:
-        BadInput: an item of the top of the first stage has no score.
+        BadInput: items of the top of the first stage have no score, or sums are too large.
     """
     out, depths, digest = dict(observed), [], hashlib.sha256()
+    weight = plan.request.weight
     for direction, given in data.second.items():
         before = observed[direction]
         assert before.top is not None  # plan.depth is at least that of the second stage
         top = before.top.cut(given.reach)
-        depth, scores = top.items.shape[1], _scores_of(top, given, 0)
-        _note_missing(scores, top, given, data.split)
-        new = _reordered(top, scores, given)
+        scores = _scores_of(top, given)
+        _note_missing(scores, top, given, direction, plan)
+        new = _reordered(top, scores, weight)
         digest.update(new.items[:, : given.depth].astype(np.int64).tobytes())
         depths.append(f"{direction}@{given.depth}")
-        ranks = {view: ranks_of(r, new) for view, r in before.ranks.items()}
-        items = np.hstack([new.items, before.top.items[:, depth:]])
-        out[direction] = Observation(ranks, Tops.of(items, None, top.gallery))
+        after = {view: ranks_after(first, new) for view, first in before.ranks.items()}
+        items = np.hstack([new.items, before.top.items[:, top.items.shape[1] :]])
+        out[direction] = Observation(after, Tops.of(items, None, top.gallery))
         _note_gained(plan, direction, before, out[direction])
-    weight = next(iter(data.second.values())).weight
     rule = "replace" if weight is None else f"add {weight:g}"
-    second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
-    return replace(data, stages={**data.stages, "rerank": second}), out
+    line = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
+    return replace(data, stages={**data.stages, "rerank": line}), out
 
 
-def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Tops:
-    """The new order of the tops of some queries, from their scores alone: what another process needs of re-ranking.
-
-    Args:
-        scorer: the first stage, in the direction of the second.
-        given: the scores of the second stage.
-        queries: the range, as indices.
-        threads: number of threads.
-    """
+def part(scorer: Scorer, given: SecondScores, weight: float | None, queries: tuple[int, int], threads: int) -> Tops:
+    """The new order of the tops of a range of queries, from the scores of both stages, for another process."""
     own = scorer.take(slice(*queries), slice(None))
     top = shown(own, top_lists(own, given.reach, threads=threads))
     top = replace(top, scored=top.scores.ravel(), first=queries[0])
-    return _reordered(top, _scores_of(top, given, queries[0]), given)
+    return _reordered(top, _scores_of(top, given), weight)
 
 
-def _scores_of(top: Tops, given: SecondScores, first: int) -> Float:
-    """(query, depth) second scores of the tops of queries from ``first`` on, NaN for none."""
-    queries, depth = top.items.shape
-    return given.of(first + np.repeat(np.arange(queries), depth), top.items.ravel()).reshape(queries, depth)
+def _scores_of(top: Tops, given: SecondScores) -> Float:
+    """(query, depth) second scores of the tops, NaN for none."""
+    return given.of(top.first + top.row, top.entries).reshape(top.items.shape)
 
 
-def _reordered(top: Tops, scores: Float, given: SecondScores) -> Tops:
-    if given.weight is not None:
-        with np.errstate(over="ignore"):
-            scores = top.scores + given.weight * scores
-        refuse_overflow(scores[~np.isnan(scores)])
-    return reordered(top, scores)
+def _reordered(top: Tops, scores: Float, weight: float | None) -> Tops:
+    """The first items of every query by descending score, ties to the lower gallery index.
+
+    Items without a score, NaN, stand behind those with one, in the order of the first stage. With a weight the scores
+    are added to those of the first stage, else they replace them.
+    """
+    if weight is not None:
+        with finite("rerank"):
+            scores = top.scores + weight * scores
+    items, none = top.items, np.isnan(scores)
+    among_equals = np.where(none, np.arange(items.shape[1]), items)
+    order = np.lexsort((among_equals, np.where(none, 0.0, -scores), none), axis=1)
+    return Tops.of(np.take_along_axis(items, order, axis=1), None, top.gallery, first=top.first)
 
 
 def _note_gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> None:
@@ -219,28 +208,27 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
     )
 
 
-def _note_missing(scores: Float, top: Tops, given: SecondScores, split: Split) -> None:
+def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Direction, plan: Plan) -> None:
     """Note scores that are missing in the top of the first stage, or of items that it does not have there.
 
     Raises:
-        BadInput: they are more than ``FEW`` of all.
+        BadInput: they are more than ``MAX_MISSING`` of all.
     """
-    none, (own, other) = np.isnan(scores), SIDES[given.direction]
-    if given.complete:
-        lost, asked = none, scores.size
+    none, (own, other), split = np.isnan(scores), SIDES[direction], plan.split
+    if plan.request.rerank_depth is not None:
+        lost, number, asked = none, int(none.sum()), scores.size
         what, behind = f"{other}s that the first stage ranks first have no score", "stand behind those with one"
     else:
         # as many as a query has scores for, of which some are behind the top that is searched
         asked = int(given.each.sum())
-        lost = none & ((~none).sum(axis=1) < given.each)[:, None]
+        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], asked - int((~none).sum())
         what = f"scores are of {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
         behind = "keep the order of the first stage"
-    number = int(none.sum()) if given.complete else asked - int((~none).sum())
     if not number:
         return
     row, column = np.argwhere(lost)[0].tolist()
     first = f"{other} {split.ids(other)[top.items[row, column]]} of {own} {split.ids(own)[row]}, at rank {column + 1}"
     what = f"{number:,} of {asked:,} {what} (first without a score: {first})"
-    if number > FEW * asked:
+    if number > MAX_MISSING * asked:
         raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")
-    note(f"re-ranking, {given.direction}: {what}; they {behind}")
+    note(f"re-ranking, {direction}: {what}; they {behind}")

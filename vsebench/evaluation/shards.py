@@ -42,7 +42,7 @@ from ..rank.scorers import Range, Scorer, System
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import located
-from ..types import DIRECTIONS, Both, Direction, Observation, Side, Tops, is_path, sides_of
+from ..types import DIRECTIONS, Both, Direction, Observation, Tops, Which, is_path, sides_of
 from . import corrections, depths, second_stage, system
 from .assemble import signature
 from .inputs import Input
@@ -51,7 +51,7 @@ from .request import Request
 
 LAYOUT = 8  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
-SCORES = 1 << 24  # scores of a shard at least; COCO 5K has 8 a pass
+SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
 MOST = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
 
 Arrays = list[npt.NDArray[Any]]
@@ -62,7 +62,7 @@ class Shard(NamedTuple):
     """A piece of the work: complete rows of ``forward`` (side 0) or of ``backward`` (side 1)."""
 
     kind: str  # ``count``, ``lists`` or ``graded``
-    side: Side
+    side: Which
     number: int  # of the rankings that share their gains; 0 for other kinds
     rows: Range  # for graded metrics, queries of the first of these rankings
 
@@ -84,7 +84,7 @@ def shards_of(plan: Plan, data: Input) -> list[Shard]:
     return found
 
 
-def cut(kind: str, side: Side, number: int, shape: tuple[int, int]) -> list[Shard]:
+def cut(kind: str, side: Which, number: int, shape: tuple[int, int]) -> list[Shard]:
     """All rows of (row, column) scores in shards."""
     n, columns = shape
     parts = max(1, min(n, MOST[kind], -(-n * columns // SCORES)))
@@ -95,7 +95,7 @@ def rankings_of(plan: Plan) -> list[Together]:
     """The rankings of graded metrics that share their gains, always in the same order."""
     expected, influence = plan.request.ties == EXPECTED, plan.request.resampling is not None
     sides = sides_of(plan.directions)
-    return together(checked(plan.split, plan.graded, plan.gains, sides, expected, influence))
+    return together(checked(plan.split.test_set, plan.graded, plan.gains, sides, expected, influence))
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def elsewhere(request: Request) -> Request:
     part, correction = request.part, request.correction
     return replace(
         request, **named, progress=None, part=part and part._replace(file=_absolute("only", part.file)),
-        correction=correction and replace(correction, bank=_absolute("normalise", correction.bank)),
+        correction=correction and correction._replace(bank=_absolute("normalise", correction.bank)),
     )  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def _arrays_of(
     shared, new = rankings[shard.number], None
     if second := data.second.get(DIRECTIONS[shard.side]):
         index = shared[0].queries[slice(*shard.rows)]
-        new = second_stage.part(scorer, second, (int(index[0]), int(index[-1]) + 1), threads)
+        new = second_stage.part(scorer, second, plan.request.weight, (int(index[0]), int(index[-1]) + 1), threads)
     return measured(shared, scorer, plan.gains, threads, shard.rows, ranker.order or REFERENCE, new)
 
 

@@ -17,7 +17,6 @@ from ..metrics import Metric
 from ..options import spell
 from ..rank.count import Targets
 from ..rank.tops import ranks
-from ..relevance.gains import shape_of
 from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, Split, Tops, sides_of
 
 
@@ -58,7 +57,7 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
     found = []
     for m in (m for m in metrics if not (m.graded or m.family.of_lists)):
         for direction, observation in observed.items():
-            found_at, gallery = observation.ranks[m.view], shape_of(split, DIRECTIONS.index(direction))[1]
+            found_at, gallery = observation.ranks[m.view], split.test_set.shape[direction == "i2t"]
             assert found_at.depth is not None  # lists have a length
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
@@ -76,7 +75,7 @@ def graded_too_short(
 ) -> list[Short]:
     """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
-    for ranking in rankings_of([m for m in metrics if m.graded], split, sides_of(directions)):
+    for ranking in rankings_of([m for m in metrics if m.graded], split.test_set, sides_of(directions)):
         direction = DIRECTIONS[ranking.side]
         known = candidates_of(ranking, lists[direction]).depth[ranking.queries]
         for m in ranking.metrics:

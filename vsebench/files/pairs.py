@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
+from ..types import DIRECTIONS, NONE, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
 from .audit import shown
 from .ids import match
 
@@ -111,12 +111,12 @@ class Pairs:
         return np.ones(len(self.query)) if self.number is None else self.number
 
 
-def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
-    """Pairs by the items of a split, in their direction.
+def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
+    """Pairs by the items of a test set, in their direction.
 
     Args:
         pairs: as read.
-        split: the items.
+        test: the items.
         strict: every query and item has to be of the split. Otherwise queries that it does not have are left out, with
             a note, and items that it does not have stay, with index -1.
 
@@ -124,25 +124,25 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
         BadInput: unknown ids, or most ids are unknown; two spellings of one id; a direction that is wrong or cannot be
             determined.
     """
-    direction = _direction(pairs, split)
-    sides = SIDES[direction]
-    (query, how), (item, too) = match(pairs.queries, split.ids(sides[0])), match(pairs.items, split.ids(sides[1]))
+    direction = _direction(pairs, test)
+    sides = _sides(direction, test)
+    (query, how), (item, too) = match(pairs.queries, sides[0].ids), match(pairs.items, sides[1].ids)
     notes = list(pairs.notes)
-    notes += [f"{side} ids are matched {words}" for side, words in zip(sides, (how, too), strict=True) if words]
+    notes += [f"{side.name} ids are matched {words}" for side, words in zip(sides, (how, too), strict=True) if words]
     lost = pairs.given[query[pairs.given] < 0]
     if strict:
-        _refuse_unknown(pairs, query, item, direction, split)
+        _refuse_unknown(pairs, query, item, direction, test)
     else:
-        _refuse_mostly_unknown(pairs.queries, query, None, sides[0], split, pairs.where)
+        _refuse_mostly_unknown(pairs.queries, query, None, sides[0], test.name, pairs.where)
         queries, items = pairs.queries[pairs.query], pairs.items[pairs.item]
-        _refuse_mostly_unknown(items, item[pairs.item], queries, sides[1], split, pairs.where)
+        _refuse_mostly_unknown(items, item[pairs.item], queries, sides[1], test.name, pairs.where)
         if len(lost):
             of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
             counted = count_of(len(lost), f"{of} is", f"{of} are")
             notes.append(f"{direction}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})")
     kept = query[pairs.query] >= 0
     placed = replace(
-        pairs, direction=direction, queries=split.ids(sides[0]), items=split.ids(sides[1]),
+        pairs, direction=direction, queries=sides[0].ids, items=sides[1].ids,
         query=query[pairs.query][kept], item=item[pairs.item][kept],
         number=None if pairs.number is None else pairs.number[kept],
         rank=None if pairs.rank is None else pairs.rank[kept],
@@ -160,16 +160,21 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
 _PAST = {"grade": "judged", "score": "scored"}
 
 
-def fits(pairs: Pairs, direction: Direction, split: Split) -> float:
-    """The share of the queries that are of a side of a split, times that of the items of the other side."""
-    sides = zip((pairs.queries, pairs.items), SIDES[direction], strict=True)
-    shares = [float((match(ids, split.ids(side))[0] >= 0).mean()) if len(ids) else 0.0 for ids, side in sides]
+def _sides(direction: Direction, test: TestSet) -> Both[Side]:
+    """The side of the queries, and that of the gallery."""
+    return test.sides if direction == DIRECTIONS[0] else test.sides[::-1]
+
+
+def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
+    """The share of the queries that are of a side of a test set, times that of the items of the other side."""
+    sides = zip((pairs.queries, pairs.items), _sides(direction, test), strict=True)
+    shares = [float((match(ids, side.ids)[0] >= 0).mean()) if len(ids) else 0.0 for ids, side in sides]
     return shares[0] * shares[1]
 
 
-def _direction(pairs: Pairs, split: Split) -> Direction:
+def _direction(pairs: Pairs, test: TestSet) -> Direction:
     """The direction that the pairs state, or whose ids fit."""
-    found = {direction: fits(pairs, direction, split) for direction in DIRECTIONS}
+    found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
     if pairs.direction is not None:
         other = QUERIES_OF[pairs.direction]
         if found[pairs.direction] < 0.5 < found[other]:
@@ -178,20 +183,20 @@ def _direction(pairs: Pairs, split: Split) -> Direction:
         return pairs.direction
     if max(found.values()) < 0.5 or found["i2t"] == found["t2i"]:
         what = (
-            f"it is not clear whether the queries are images or captions of split '{split.name}': "
-            f"{found['i2t']:.0%} of the ids fit i2t, {found['t2i']:.0%} fit t2i"
+            f"it is not clear whether the queries are {test.rows.plural} or {test.columns.plural} of split "
+            f"'{test.name}': {found['i2t']:.0%} of the ids fit i2t, {found['t2i']:.0%} fit t2i"
         )
         raise BadInput(what, where=pairs.where, fix=f"{pairs.kind.state}, and check the ids")
     return "i2t" if found["i2t"] > found["t2i"] else "t2i"
 
 
-def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, split: Split) -> None:
+def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, test: TestSet) -> None:
     """Refuse retrieved lists of queries, or with items, that the split does not have."""
     lost = pairs.given[query[pairs.given] < 0]
     if len(lost):
         of = f"of the {len(pairs.given):,} query ids"
         raise BadInput(
-            f"{direction}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{split.name}' "
+            f"{direction}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{test.name}' "
             f"(first: {shown(pairs.queries[lost[0]])})",
             where=pairs.where,
             fix=f"leave them out or give the right {spell('split')}",
@@ -201,22 +206,22 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, s
         of, first = f"of the {len(pairs.given):,} lists", unknown[0]
         lists = len(np.unique(pairs.query[unknown]))
         raise BadInput(
-            f"{direction}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split '{split.name}' "
+            f"{direction}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split '{test.name}' "
             f"(first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]})",
             where=pairs.where,
             fix="rank the items of the split and nothing else",
         )
-    end, _ = match(np.array(["-1"]), split.ids(SIDES[direction][1]))
+    end, _ = match(np.array(["-1"]), _sides(direction, test)[1].ids)
     if pairs.ended and end[0] >= 0:
-        what = f"lists end with -1, which is an id of split '{split.name}' too"
+        what = f"lists end with -1, which is an id of split '{test.name}' too"
         raise BadInput(what, where=pairs.where, fix="leave out what stands for no item")
 
 
-def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Modality, split: Split, where: str) -> None:
+def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split: str, where: str) -> None:
     """Refuse ids, items ``of`` some queries, most of which the split does not have."""
     lost = int((at < 0).sum())
     if 2 * lost > len(at):
         first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
-        what = f"{lost:,} of {len(at):,} {side} ids are not in split '{split.name}' (first: {first})"
-        fix = f"use ids such as {split.ids(side)[0]}, or give the right {spell('split')}"
+        what = f"{lost:,} of {len(at):,} {side.name} ids are not in split '{split}' (first: {first})"
+        fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
         raise BadInput(what, where=where, fix=fix)

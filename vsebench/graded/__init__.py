@@ -1,9 +1,9 @@
 """Graded metrics: one value a query from the order of its gallery and the gains of the candidates.
 
-In: a system (or retrieved lists), a split, metrics and the gains of every view. Out: ``engine.Found``, the per-query
+In: a system (or retrieved lists), a test set, metrics and the gains of every view. Out: ``engine.Found``, the per-query
 values of every metric, with the rows and with the columns as queries::
 
-    engine.run(system, split, metrics, gains)
+    engine.run(system, test, metrics, gains)
       rankings.plan -> Ranking    queries, gallery and metrics: all or first captions, complete split or folds
       engine.blocks               blocks of queries of rankings that share their gains
         rank.order.order          canonical order of a block of queries

@@ -25,7 +25,7 @@ from ..rank.order import REFERENCE, Order, listed
 from ..rank.scorers import Scorer, System
 from ..rank.tops import order_of
 from ..relevance.gains import Gains
-from ..types import BOTH, EVERYTHING, Both, Candidates, Float, Int, Side, Split, Tops
+from ..types import BOTH, EVERYTHING, Both, Candidates, Float, Int, TestSet, Tops, Which
 from . import influence
 from .influence import Block, Out
 from .rankings import Group, Ranking, Together, deepest_rank, plan, together
@@ -41,10 +41,10 @@ Fill = Callable[[Sequence[Together], Outs], None]
 
 def run(
     system: System,
-    split: Split,
+    test: TestSet,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
-    sides: Sequence[Side] = BOTH,
+    sides: Sequence[Which] = BOTH,
     *,
     expected: bool = False,
     threads: int | None = None,
@@ -60,7 +60,7 @@ def run(
 
     Args:
         system: scores of all images with all captions of the split, in both directions.
-        split: the items, the image of every caption, the folds.
+        test: the items, the image of every caption, the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
         sides: of the queries.
@@ -80,9 +80,9 @@ def run(
             or folds that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = checked(split, metrics, gains, sides, expected, influence, candidates)
-    if system.forward.shape != (len(split.image_ids), len(split.caption_ids)):
-        raise UsageError(f"scores of shape {system.forward.shape} for a split of {_shape(split)}")
+    rankings = checked(test, metrics, gains, sides, expected, influence, candidates)
+    if system.forward.shape != test.shape:
+        raise UsageError(f"scores of shape {system.forward.shape} for a split of {test.counts}")
     out, parts = {r: Out(r) for r in rankings}, together(rankings)
     if fill is not None:
         fill(parts, out)
@@ -181,15 +181,11 @@ def block_scores(threads: int) -> int:
     return min(max(ALL_SCORES // threads, LEAST_SCORES), MOST_SCORES)
 
 
-def _shape(split: Split) -> str:
-    return f"{len(split.image_ids):,} images and {len(split.caption_ids):,} captions"
-
-
 def checked(
-    split: Split,
+    test: TestSet,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
-    sides: Sequence[Side] = BOTH,
+    sides: Sequence[Which] = BOTH,
     expected: bool = False,
     influence: bool = False,
     candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
@@ -199,21 +195,20 @@ def checked(
     Raises:
         UsageError: as ``plan``, and for a view without gains, or gains or candidates of another size.
     """
-    shape = len(split.image_ids), len(split.caption_ids)
-    check_candidates(candidates[0], "the rows", *shape)
-    check_candidates(candidates[1], "the columns", *shape[::-1])
-    rankings = plan(metrics, split, sides, expected, influence, candidates)
+    check_candidates(candidates[0], "the rows", *test.shape)
+    check_candidates(candidates[1], "the columns", *test.shape[::-1])
+    rankings = plan(metrics, test, sides, expected, influence, candidates)
     for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
         if view not in gains:
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
-        if gains[view].shape != shape:
-            raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
+        if gains[view].shape != test.shape:
+            raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {test.counts}")
     return rankings
 
 
 def from_lists(
-    lists: Mapping[Side, Tops],
-    split: Split,
+    lists: Mapping[Which, Tops],
+    test: TestSet,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
     influence: bool = False,
@@ -222,7 +217,7 @@ def from_lists(
 
     Args:
         lists: by side those of all queries, of distinct items.
-        split: the items, the image of every caption, the folds.
+        test: the items, the image of every caption, the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
         influence: also compute the influence of the images as candidates, where all lists are deep enough for the next
@@ -232,7 +227,7 @@ def from_lists(
         BadInput: a list is too short for a metric; both lengths and the query are named.
         UsageError: as ``engine.run``.
     """
-    rankings = checked(split, metrics, gains, tuple(lists), influence=influence)
+    rankings = checked(test, metrics, gains, tuple(lists), influence=influence)
     if influence:  # the next candidates of every list are needed
         each = [candidates_of(r, lists[r.side]).depth[r.queries] for r in rankings]
         rankings = [
@@ -259,7 +254,7 @@ def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
 
 
 def _order(lists: Tops, queries: Int, depth: int) -> Tops:
-    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter ones end in the first item."""
+    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter lists are padded with item 0."""
     inside = np.arange(depth) < lists.depth[queries][:, None]
     at = (lists.start[queries][:, None] + np.arange(depth))[inside]
     items, tied = np.zeros(inside.shape, np.int32), np.zeros(inside.shape, np.bool_)
@@ -283,7 +278,7 @@ def _refuse_short(ranking: Ranking, known: Int) -> None:
 
 
 Blocks = dict[str, Block]
-Found = dict[tuple[Metric, Side], "GradedValues"]
+Found = dict[tuple[Metric, Which], "GradedValues"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,7 +378,7 @@ def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
 
 def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
     """The values of a metric of one side, those of several folds one after the other."""
-    parts: dict[tuple[Metric, Side], list[Ranking]] = {}
+    parts: dict[tuple[Metric, Which], list[Ranking]] = {}
     for ranking in rankings:
         for m in ranking.metrics:
             parts.setdefault((m, ranking.side), []).append(ranking)

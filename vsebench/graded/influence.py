@@ -72,14 +72,14 @@ class Out:
 
     def __init__(self, ranking: Ranking):
         self.values = {m: np.full(len(ranking.queries), np.nan) for m in ranking.metrics}
-        images = len(ranking.split.image_ids)
+        images = len(ranking.test.rows)
         self._sums = {m: np.zeros((2, images), np.int64) for g in ranking.influenced for m in g.metrics}
         self._too_large: set[Metric] = set()
         if not self._sums:
             return
-        split, (image, _) = ranking.split, ranking.image_of
-        ids = split.caption_ids if ranking.side else split.image_ids
-        place = random_order(split.image_ids)
+        image, _ = ranking.image_of
+        ids = ranking.test.sides[ranking.side].ids
+        place = random_order(ranking.test.rows.ids)
         self.half = place[image] % 2  # (query,)
         self.place = random_order(ids[ranking.queries])  # (query,) in the order of the sample
         self.gallery = len(ranking.gallery)
@@ -454,18 +454,18 @@ class Block:
             place = _places(found.items, best, positive, len(ranking.gallery))
             return replace(found, largest=ranking.image_of[1][best], size=positive.astype(np.int64), place=place)
         total, order, of_query = self._image_gains(group.without_ground_truth)
-        image = np.searchsorted(ranking.images, ranking.image_of[1])
-        number = every = np.bincount(image, minlength=len(ranking.images))[None]  # of candidates
+        image = np.searchsorted(ranking.items[0], ranking.image_of[1])
+        number = every = np.bincount(image, minlength=len(ranking.items[0]))[None]  # of candidates
         if self.inside is not None:  # other images for every query
             number = np.stack([np.bincount(image[own], minlength=every.shape[1]) for own in self.inside])
             lost = (number == 0) & (every > 0)
             total, of_query = np.where(lost, -np.inf, total[of_query]), np.arange(len(self.queries))
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
-        best = order[of_query, : min(most, len(ranking.images) - group.without_ground_truth)]
+        best = order[of_query, : min(most, len(ranking.items[0]) - group.without_ground_truth)]
         positive = total[of_query[:, None], best] > 0
         size = np.take_along_axis(number, best, axis=1) * positive
-        place = _places(image[found.items], best, positive, len(ranking.images))
-        return replace(found, largest=ranking.images[best], size=size, place=place)
+        place = _places(image[found.items], best, positive, len(ranking.items[0]))
+        return replace(found, largest=ranking.items[0][best], size=size, place=place)
 
     def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int]:
         """The gains of all images, summed over the captions of each query image of the block; made once.
@@ -477,14 +477,14 @@ class Block:
         if without_ground_truth not in self._images:
             ranking = self.ranking
             own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
-            captions = ranking.captions[np.isin(ranking.split.owners[ranking.captions], own)]
-            total = np.zeros((len(own), len(ranking.images)))
+            captions = ranking.items[1][np.isin(ranking.test.owners[ranking.items[1]], own)]
+            total = np.zeros((len(own), len(ranking.items[0])))
             if len(captions):
                 of_captions = self.gains if ranking.side == 1 else self.gains.T
-                rows = gains_rows(of_captions, captions, ranking.images)
-                np.add.at(total, np.searchsorted(own, ranking.split.owners[captions]), rows)
+                rows = gains_rows(of_captions, captions, ranking.items[0])
+                np.add.at(total, np.searchsorted(own, ranking.test.owners[captions]), rows)
             if without_ground_truth:
-                total[np.arange(len(own)), np.searchsorted(ranking.images, own)] = -np.inf
+                total[np.arange(len(own)), np.searchsorted(ranking.items[0], own)] = -np.inf
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
             self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]

@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..metrics.declare import Metric, without_mean
 from ..metrics.values import differ_in_k
 from ..options import spell
-from ..types import BOTH, EVERYTHING, Both, Candidates, Int, Side, Split
+from ..types import BOTH, EVERYTHING, Both, Candidates, Int, TestSet, Which
 
 DEEPEST = 100  # of metrics for which every image of the top k is left out once
 
@@ -26,9 +26,9 @@ class Ranking:
     """Queries of one side, the gallery of the other, and the metrics that read these rankings.
 
     Attributes:
-        split: the items.
+        test: the items.
         side: 0 where the queries are the rows (images), 1 where they are the columns (captions).
-        images, captions: (image,) and (caption,) int64 indices of the split that take part, ascending.
+        items: (row,) and (column,) int64 indices of those that take part, ascending.
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
         expected: values are means over the orders of tied items; a tie may reach to the end of the gallery.
@@ -36,10 +36,9 @@ class Ranking:
         candidates: of all queries of the side among all items of the other.
     """
 
-    split: Split
-    side: Side
-    images: Int
-    captions: Int
+    test: TestSet
+    side: Which
+    items: Both[Int]
     fold: int | None
     metrics: tuple[Metric, ...]
     expected: bool = False
@@ -48,13 +47,13 @@ class Ranking:
 
     @property
     def queries(self) -> Int:
-        """(query,) int64 indices of the split."""
-        return self.captions if self.side else self.images
+        """(query,) int64 indices."""
+        return self.items[self.side]
 
     @property
     def gallery(self) -> Int:
-        """(gallery,) int64 indices of the split."""
-        return self.images if self.side else self.captions
+        """(gallery,) int64 indices."""
+        return self.items[1 - self.side]
 
     @cached_property
     def among(self) -> Candidates:
@@ -70,9 +69,7 @@ class Ranking:
     @cached_property
     def image_of(self) -> tuple[Int, Int]:
         """(query,) and (gallery,) int64: the image that an item is or was written for; a number for others."""
-        own = self.split.image_of
-        written = len(self.split.image_ids) + self.captions if own is None else own[self.captions]
-        return (written, self.images) if self.side else (self.images, written)
+        return self.test.units[self.side][self.queries], self.test.units[1 - self.side][self.gallery]
 
     @cached_property
     def ground_truth(self) -> Int:
@@ -152,8 +149,8 @@ Together = tuple[Ranking, ...]
 
 def plan(
     metrics: Sequence[Metric],
-    split: Split,
-    sides: Sequence[Side] = BOTH,
+    test: TestSet,
+    sides: Sequence[Which] = BOTH,
     expected: bool = False,
     influence: bool = False,
     candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
@@ -162,7 +159,7 @@ def plan(
 
     Args:
         metrics: what is measured.
-        split: the items.
+        test: the items.
         sides: of the queries.
         expected: values are means over the orders of tied items.
         influence: make lists deep enough to leave an image out of them; not of means over orders, and not among
@@ -184,19 +181,18 @@ def plan(
         by_items.setdefault((m.option("captions"), m.option("on")), []).append(m)
     return [
         Ranking(
-            split,
+            test,
             side,
-            images,
-            captions,
+            items,
             fold,
             tuple(own),
             expected,
-            influence and not expected and split.image_of is not None and candidates[side].everything,
+            influence and not expected and test.image_of is not None and candidates[side].everything,
             candidates[side],
         )
         for side in sides
         for (which, on), own in by_items.items()
-        for images, captions, fold in _items(split, which, on, str(own[0]))
+        for items, fold in _items(test, which, on, str(own[0]))
     ]
 
 
@@ -205,10 +201,10 @@ def together(rankings: Sequence[Ranking]) -> list[Together]:
 
     First captions are some of all captions, so the others have some of the queries and of the gallery of the first.
     """
-    found: dict[tuple[Side, int | None], list[Ranking]] = {}
+    found: dict[tuple[Which, int | None], list[Ranking]] = {}
     for ranking in rankings:
         found.setdefault((ranking.side, ranking.fold), []).append(ranking)
-    return [tuple(sorted(own, key=lambda r: -len(r.captions))) for own in found.values()]
+    return [tuple(sorted(own, key=lambda r: -len(r.items[1]))) for own in found.values()]
 
 
 def has_influence(metric: Metric) -> bool:
@@ -250,7 +246,7 @@ def _group(metrics: list[Metric], ranking: Ranking) -> Group:
     first = metrics[0]
     without = first.option("gt") == "out"
     if without:
-        _ = ranking.split.owners  # own items must be known
+        _ = ranking.test.owners  # own items must be known
     depth = len(ranking.gallery) if ranking.expected else max(deepest_rank(m, ranking) for m in metrics)
     by_image = "unit" in first.family.options and first.option("unit") == "image"
     positives = pseudo_positives(first)
@@ -260,23 +256,23 @@ def _group(metrics: list[Metric], ranking: Ranking) -> Group:
     return Group(tuple(metrics), without, depth, ideal, positives, by_image)
 
 
-def _items(split: Split, captions: str, on: str, metric: str) -> list[tuple[Int, Int, int | None]]:
-    """(images, captions, fold) that take part; the declared split COCO 1K is measured on each of its five folds.
+def _items(test: TestSet, captions: str, on: str, metric: str) -> list[tuple[Both[Int], int | None]]:
+    """The rows and columns of a fold that take part; the declared split COCO 1K is measured on each of its five folds.
 
     Raises:
         UsageError: the split has no folds, which ``metric`` needs.
     """
-    image = np.arange(len(split.image_ids))
-    caption = np.arange(len(split.caption_ids))
+    rows, columns = map(np.arange, test.shape)
     if captions == "first":
-        caption = np.sort(np.unique(split.owners, return_index=True)[1])
-    if on == "split" and not split.in_folds:
-        return [(image, caption, None)]
-    if split.fold is None or split.caption_fold is None:
+        columns = np.sort(np.unique(test.owners, return_index=True)[1])
+    if on == "split" and not test.in_folds:
+        return [((rows, columns), None)]
+    if test.folds is None:
         raise UsageError(
-            f"{metric} needs folds, and split '{split.name}' has none", fix=f"use {spell('split', 'coco-5k')}"
+            f"{metric} needs folds, and split '{test.name}' has none", fix=f"use {spell('split', 'coco-5k')}"
         )
-    folds = np.unique(split.fold).tolist()
+    of_row, of_column = test.folds[0], test.folds[1][columns]
+    folds = np.unique(of_row).tolist()
     if on == "block":
         folds = folds[:1]
-    return [(image[split.fold == f], caption[split.caption_fold[caption] == f], f) for f in folds]
+    return [((rows[of_row == f], columns[of_column == f]), f) for f in folds]

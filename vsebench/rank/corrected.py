@@ -12,13 +12,18 @@ Each reads the scores of a bank of queries with the gallery. Where the test quer
 transductive: the ranking of a query depends on the other test queries.
 
 The first two are offsets of the items, so vectors stay vectors (``sums``); the third is a matrix in memory.
+
+Each function takes the scores of the queries (rows) with the gallery (columns), those of the bank's queries with the
+same gallery, and its settings; their defaults are those of the released code of the papers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,34 +36,24 @@ from ..options import spell
 from ..types import Float, Tops
 from .order import top_lists
 from .scorers import Matrix, Scorer
-from .sums import blocks, refuse_overflow, weighted_sum
+from .sums import blocks, weighted_sum
 
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I)
 LEAST = 1e-6  # of settings; one over it is the most
 DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: further ones depend on the machine
 SAME = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
 
 
-def csls(scorer: Scorer, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
-    """Scores ``s(q, g) - r(g) / 2``, where ``r`` is the mean of the k largest scores of an item with the bank.
-
-    Args:
-        scorer: scores of the queries (rows) with the gallery (columns).
-        bank: scores of the bank's queries with the same gallery; ``scorer`` for the test queries.
-        k: neighbours; all of a smaller bank.
-        threads: never changes a result.
-    """
+def csls(scorer: Scorer, bank: Scorer, threads: int | None = None, *, k: int = 10) -> Scorer:
+    """``s(q, g) - r(g) / 2``, where ``r`` is the mean of the k largest scores of an item with the bank."""
     top = top_lists(bank.T, k, threads=threads or default_threads())
     return _lowered(scorer, np.ones(scorer.shape[0]), top.scores.mean(axis=1) / 2)
 
 
-def qb(scorer: Scorer, bank: Scorer, *, beta: float, k: int, threads: int | None = None) -> Scorer:
-    """Scores ``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
+def qb(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float = 20, k: int = 1) -> Scorer:
+    """``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
 
-    Args:
-        scorer, bank: as for ``csls``.
-        beta: inverse temperature.
-        k: a(q) is 1 for queries whose first item is among the first k of a query of the bank, else 0.
-        threads: never changes a result.
+    ``a`` is 1 for queries whose first item is among the first k of a query of the bank, else 0.
     """
     threads = threads or default_threads()
     found, first = top_lists(bank, k, threads=threads), top_lists(scorer, 1, threads=threads)
@@ -76,11 +71,7 @@ def settled(values: Float, size: float) -> Float:
 
     They have ``DIGITS`` decimals for scores up to ``size`` 1, and decimals in proportion to other sizes: scores times a
     power of two have offsets times that power.
-
-    Raises:
-        BadInput: an offset is not finite.
     """
-    refuse_overflow(values)
     size = max(size, float(np.abs(values).max(initial=0)))
     scale = 2.0 ** np.round(np.log2(size)) if size else 1.0
     values = values / scale
@@ -92,23 +83,17 @@ def settled(values: Float, size: float) -> Float:
     return out * scale
 
 
-def dsl(scorer: Scorer, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
+def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float = 100) -> Scorer:
     """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, as an order; ``shown`` gives the scores themselves.
 
     Its logarithm is mapped to numbers in the same order, as the numbers themselves are below or above all floats where
     beta times a score is in the hundreds. Logarithms have ``DIGITS`` decimals, which all processors agree on.
-
-    Args:
-        scorer, bank: as for ``csls``.
-        beta: inverse temperature.
-        threads: not used.
 
     Raises:
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
     out, prior = np.empty(scorer.shape), settled(log_sums(bank, beta) / beta, scorer.magnitude) * beta
-    refuse_overflow(beta * scorer.magnitude)
     for start, block in blocks(scorer):
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)
@@ -140,44 +125,17 @@ def log_sums(bank: Scorer, beta: float) -> Float:
     return largest + np.log(total)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A correction: its function in ``rank.corrected``, and the values of its settings where none is given."""
-
-    correct: Callable[..., Scorer]
-    settings: Mapping[str, float]
-
-
-# k of CSLS and the settings of QB-Norm are those of the released code of their papers.
-RULES = {
-    "csls": Rule(csls, {"k": 10}),
-    "dsl": Rule(dsl, {"beta": 100}),
-    "qb": Rule(qb, {"beta": 20, "k": 1}),
-}
+RULES: Mapping[str, Any] = {rule.__name__: rule for rule in (csls, dsl, qb)}
 GRAMMAR = "write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK.npz:beta=20"
 
 
-@dataclass(frozen=True)
-class Correction:
-    """How scores are corrected.
+class Correction(NamedTuple):
+    """How scores are corrected."""
 
-    Attributes:
-        rule: of ``RULES``.
-        settings: ``k``, ``beta``.
-        bank: the file of other queries; None for the test queries themselves.
-        rows: what the rows of a bank of scores are, ``images`` or ``texts``; None where its shape or ids tell.
-    """
-
-    rule: str
-    settings: Mapping[str, float]
-    bank: Path | None
-    rows: str | None = None
-
-    def __str__(self) -> str:
-        """What ``parse`` reads."""
-        bank = [] if self.bank is None else [str(self.bank)]
-        rows = [] if self.rows is None else [f"rows={self.rows}"]
-        return ":".join([self.rule, *bank, *rows, *(f"{key}={value!r}" for key, value in self.settings.items())])
+    rule: str  # of ``RULES``
+    settings: Mapping[str, float]  # ``k``, ``beta``
+    bank: Path | None  # the file of other queries; None for the test queries themselves
+    rows: str | None  # what those of a bank of scores are, ``images`` or ``texts``; None where its shape or ids tell
 
 
 def parse(text: str) -> Correction:
@@ -186,25 +144,22 @@ def parse(text: str) -> Correction:
     refused = UsageError(f"{spell('normalise')} is '{printable(text[:80])}'", fix=GRAMMAR)
     if rule not in RULES or "" in parts:
         raise refused
-    settings = dict(RULES[rule].settings)
-    rows = next((part.partition("=")[2] for part in parts if part in ("rows=images", "rows=texts")), None)
-    parts = [part for part in parts if part != f"rows={rows}"]
-    named = [part for part in parts if part.partition("=")[0] not in ("k", "beta")]
+    settings: dict[str, float] = dict(RULES[rule].__kwdefaults__)
+    rows, named = None, list[str]()
     for part in parts:
         key, _, value = part.partition("=")
-        if part in named:
-            continue
-        try:
-            number = float(value)
-        except ValueError:
-            raise refused from None
-        if key not in settings or not LEAST <= number <= 1 / LEAST or (key == "k" and number % 1):
-            raise refused
-        settings[key] = int(number) if key == "k" else number
+        if part in ("rows=images", "rows=texts"):
+            rows = value
+        elif key not in ("k", "beta"):
+            named.append(part)
+        else:
+            number = float(value) if NUMBER.fullmatch(value) else 0.0
+            if key not in settings or not LEAST <= number <= 1 / LEAST or (key == "k" and number % 1):
+                raise refused
+            settings[key] = int(number) if key == "k" else number
     bank = expanded(":".join(named)) if named else None
     # an unknown setting, or a number without its name, and no file
-    if bank is not None and not bank.exists() and any("=" in part or part.replace(".", "").isdigit() for part in named):
-        raise refused
-    if rows is not None and bank is None:
+    odd = bank is not None and not bank.exists() and any("=" in x or x.replace(".", "").isdigit() for x in named)
+    if odd or (bank is None and rows is not None):
         raise refused
     return Correction(rule, settings, bank, rows)

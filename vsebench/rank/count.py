@@ -46,7 +46,7 @@ ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
 class Targets:
     """The relevant items of some judgements among some candidates, whose ranks are returned as those of ``view``.
 
-    Positives that are excluded are none: they leave ``relevance``. Those that are not allowed become missing ones.
+    Excluded positives are removed; positives that are not allowed count as missing.
     """
 
     view: str
@@ -73,7 +73,7 @@ class Consumer(Protocol):
     """What reads the tiles of a pass."""
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
-        """Read (query, item) scores, of which the first query and item are given, in the thread of this number."""
+        """Read (query, item) scores in the thread ``part``; ``q0`` and ``g0`` are the first query and item."""
 
 
 class Scan(Protocol):
@@ -233,7 +233,7 @@ def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: i
 def make_counters(scorer: Scorer, targets: Sequence[Targets], threads: int) -> list[Counter]:
     """One counter for targets among complete galleries, and one for each in folds, always in this order.
 
-    Nothing is counted of targets whose items are listed (``Candidates.allowed``).
+    Targets with allowed items are ordered, not counted.
     """
     counted = [t for t in targets if t.candidates.allowed is None]
     plain = [t for t in counted if t.candidates.fold is None]
@@ -316,9 +316,11 @@ def _check(t: Targets, n_query: int, n_gallery: int) -> None:
 def _check_range(relevance: Relevance, n_query: int, n_gallery: int) -> None:
     queries, items, name = relevance.queries, relevance.items, relevance.name
     if len(queries) and not (queries[0] >= 0 and queries[-1] < n_query):
-        raise UsageError(f"relevance '{name}' names queries outside 0 to {n_query - 1}")
+        worst = int(queries[0] if queries[0] < 0 else queries[-1])
+        raise UsageError(f"relevance '{name}' has query {worst}; queries are 0 to {n_query - 1}")
     if len(items) and not (items.min() >= 0 and items.max() < n_gallery):
-        raise UsageError(f"relevance '{name}' names items outside 0 to {n_gallery - 1}")
+        worst = int(items.min() if items.min() < 0 else items.max())
+        raise UsageError(f"relevance '{name}' has item {worst}; items are 0 to {n_gallery - 1}")
 
 
 def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery: int) -> None:
@@ -327,8 +329,8 @@ def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery:
     stored = (x.shape for x in (candidates.excluded, candidates.allowed) if x is not None)
     for shape in (*fold, *stored):
         if shape != (n_query, n_gallery):
-            what = f"candidates of {name} are of {shape[0]} queries and {shape[1]} items"
-            raise UsageError(what, fix=f"give those of {n_query} queries and {n_gallery} items")
+            what = f"the candidates of {name} have shape {shape}, the scores {(n_query, n_gallery)}"
+            raise UsageError(what, fix="give one row a query and one column an item")
 
 
 class Counter:
@@ -398,7 +400,9 @@ class Counter:
         size = np.diff(excluded.indptr)[query]
         pair, end = np.repeat(np.arange(len(query)), size), np.cumsum(size)
         at = np.arange(len(pair)) + (excluded.indptr[query + 1] - end)[pair]
-        self.settle(where[pair], excluded.indices[at].astype(np.int64), out)
+        item, of = excluded.indices[at].astype(np.int64), query[pair]
+        counted = (self.pairs.first[of] <= item) & (item < self.pairs.last[of])  # the others are of another fold
+        self.settle(where[pair[counted]], item[counted], out)
         return found - out[:, where]
 
 

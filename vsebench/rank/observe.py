@@ -11,7 +11,7 @@ from ..numeric.parallel import Progress, default_threads
 from ..types import EVERYTHING, Both, Candidates, Observation, Ranks
 from .count import Scan, Targets, check_candidates, check_targets, count, scan_tiles, tiles
 from .order import REFERENCE, Lists, Order, top_lists
-from .scorers import Dot, Scorer, System
+from .scorers import Scorer, System
 from .ties import check_ties
 from .tops import ranks as ranks_of_lists
 
@@ -63,7 +63,7 @@ def observe(
         shapes = [tile_shape or tiles(scorer.shape, 4, threads) for scorer in sides]
         queries = shapes[0][0], shapes[0][1] if system.own is None else shapes[1][0]  # of a tile
         passed = [
-            Lists(scorer, k, size) if own.everything and isinstance(scorer, Dot) and Lists.fit(scorer, k) else None
+            Lists(scorer, k, size) if own.everything and Lists.fit(scorer, k) else None
             for scorer, k, size, own in zip(sides, depth, queries, among, strict=True)
         ]
     beside_rows, beside_columns = ([] if one is None else [one] for one in passed)

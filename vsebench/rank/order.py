@@ -29,7 +29,7 @@ from ..errors import UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, in_turn
 from ..types import EVERYTHING, Candidates, Float, Int, Tops, Vectors
-from .scorers import UNIT_ROUNDOFF, Dot, Scorer, Some
+from .scorers import UNIT_ROUNDOFF, Scorer, Some
 from .tops import is_candidate
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
@@ -40,7 +40,7 @@ QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
 TOGETHER = 256  # queries to whose lists a tile is added together
 SPARE = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
 CROWDED = 16  # times as many as k: then near-ties are settled
-PIECE, WIDEST = 1 << 19, 1024  # numbers, and items, that are converted to float64 together
+WIDE = 512  # items that are converted to float64 together
 PAIRS = 1 << 18  # pairs that are scored together
 ENTRY_BYTES = 24  # memory for an item of a list
 HELD_BYTES = 512 << 20  # of the items that all queries keep at once, where lists are made from tiles
@@ -87,7 +87,7 @@ class Order:
 
 def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
     """Whether so many of the items of a gallery are best ordered by float64 products."""
-    return isinstance(scorer, Dot) and k > max(SHALLOW, gallery // MANY)
+    return not scorer.canonical and k > max(SHALLOW, gallery // MANY)
 
 
 def together(gallery: int, k: int) -> int:
@@ -106,7 +106,7 @@ def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> T
             positions among these.
     """
     n = size_of(scorer, gallery)
-    if is_deep(scorer, k, n) or not isinstance(scorer, Dot):
+    if is_deep(scorer, k, n) or scorer.canonical:
         return complete_order(scorer, queries, k, gallery)
     best, step = Best(scorer, queries, k, gallery), max(ITEMS, MANY * k)
     for start in range(0, n, step):
@@ -122,20 +122,27 @@ class Best:
         seen: how many items have been added.
     """
 
-    def __init__(self, scorer: Dot, queries: Int, k: int, gallery: Int | None = None):
+    def __init__(self, scorer: Scorer, queries: Int, k: int, gallery: Int | None = None):
         self.scorer, self.queries, self.k, self.gallery = scorer, queries, k, gallery
         self.bound, self.seen = float32_bound(scorer, queries), 0
         self._parts: list[Found] = []  # what can be among the k best so far
         self._least: Vectors | None = None  # the least score of such an item, once there are k
+        self._settled: Tops | None = None  # the order, once near-ties are so many that they fill the memory
         self._lock = threading.Lock()
 
     def add(self, tile: Array, start: int) -> None:
         """Add (query, item) scores of items from position ``start`` on."""
+        with self._lock:
+            if self._settled is not None:
+                self.seen += tile.shape[1]
+                return
         items, scores, count, least = candidates(tile, min(self.k, tile.shape[1]), self.bound, self._least)
         part = _trimmed((items, scores, count))
         part[0][...] += np.int32(start)
         with self._lock:
             self.seen += tile.shape[1]
+            if self._settled is not None:
+                return
             if not self._parts and tile.shape[1] >= self.k:
                 self._least = least
             self._parts.append(part)
@@ -143,19 +150,12 @@ class Best:
                 held, self._least = _joined(self._parts, self.k, self.bound)
                 self._parts = [held]
                 if held[0].shape[1] > CROWDED * (self.k + SPARE):
-                    self._settle()
-
-    def _settle(self) -> None:
-        """Keep the k best alone, by canonical score, where near-ties are so many that they fill the memory."""
-        items = self.finish().items
-        row = np.repeat(np.arange(len(items)), items.shape[1])
-        chosen = items.ravel().astype(np.int64)
-        chosen = chosen if self.gallery is None else self.gallery[chosen]
-        exact = exact_scores(self.scorer, self.queries[row], chosen).reshape(items.shape)
-        self._parts = [(items, exact.astype(np.float32), np.full(len(items), items.shape[1]))]
+                    self._settled, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
 
     def finish(self) -> Tops:
-        """The order of what has been added."""
+        """The order of what has been added, which is the gallery."""
+        if self._settled is not None:
+            return self._settled
         found = _sorted(*_joined(self._parts, self.k, self.bound)[0])
         return settled(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
 
@@ -171,7 +171,7 @@ class Lists:
         size: queries of a tile.
     """
 
-    def __init__(self, scorer: Dot, k: int, size: int):
+    def __init__(self, scorer: Scorer, k: int, size: int):
         queries, self.gallery = scorer.shape
         self.scorer, self.k = scorer, min(k, self.gallery)
         ends = np.minimum(np.arange(0, queries, size) + size, queries).tolist()
@@ -187,7 +187,7 @@ class Lists:
     def fit(scorer: Scorer, k: int) -> bool:
         """Whether lists are best made so: from float32 scores, in little memory."""
         queries, gallery = scorer.shape
-        shallow = isinstance(scorer, Dot) and not is_deep(scorer, k, gallery)
+        shallow = not (scorer.canonical or is_deep(scorer, k, gallery))
         return shallow and k > 0 and queries * (2 * k + SPARE) * 8 <= HELD_BYTES
 
     @property
@@ -213,26 +213,22 @@ def _tile(scorer: Scorer, queries: Int, items: Some, n: int) -> Array:
     return scorer.tile(own, items, np.empty((len(queries), n), scorer.dtype))
 
 
-def float32_bound(scorer: Dot, queries: Int) -> ErrorBound:
+def float32_bound(scorer: Scorer, queries: Int) -> ErrorBound:
     """The bound of float32 products of some queries with any items, by any BLAS."""
     return ErrorBound(0.0, SURE * scorer.error[queries], FLOAT32)
 
 
-def float64_bound(scorer: Dot, queries: Int) -> ErrorBound:
+def float64_bound(scorer: Scorer, queries: Int) -> ErrorBound:
     """The bound of float64 products of some queries with any items, by any BLAS, rounded to float32.
 
-    The error of a float64 product and that of the canonical score are each at most ``(dim + 8) * 2^-53`` times the
-    product of the lengths, as in ``scorers.product_bound``; rounding adds 2^-24 of the number that is rounded.
+    Rounding adds 2^-24 of the number that is rounded.
     """
-    length, others = scorer.lengths
-    largest = np.ones(len(queries)) if scorer.cosine else length[queries] * others.max()
-    error = 2 * (scorer.x.shape[1] + 8) * 2.0**-53 * largest + TINY
-    return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * error, BEST)
+    return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * (scorer.wide_error[queries] + TINY), BEST)
 
 
-def float64_rows(scorer: Dot, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
+def float64_rows(scorer: Scorer, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
     """(query, gallery) float64 products of some queries and items, centred and rounded to float32, and the bound."""
-    n, step = size_of(scorer, gallery), max(1, min(WIDEST, PIECE // max(scorer.x.shape[1], 1)))
+    n, step = size_of(scorer, gallery), WIDE
     values, centre = np.empty((len(queries), n), np.float32), np.zeros((len(queries), 1))
     for a in range(0, n, step):
         items = slice(a, a + step) if gallery is None else gallery[a : a + step]
@@ -247,7 +243,7 @@ def complete_order(scorer: Scorer, queries: Int, k: int, gallery: Int | None) ->
     n, parts = size_of(scorer, gallery), list[Tops]()
     for some in parts_of(queries, n):
         given = None
-        if isinstance(scorer, Dot):
+        if not scorer.canonical:
             values, bound = float64_rows(scorer, some, gallery)
         else:
             given = _tile(scorer, some, slice(None) if gallery is None else gallery, n)

@@ -103,8 +103,16 @@ class Scorer(Protocol):
         """The scores of the columns with the rows; canonical scores of a pair are the same."""
 
     @property
+    def canonical(self) -> bool:
+        """Whether tiles have the canonical scores: given ones."""
+
+    @property
     def error(self) -> Float:
         """(row,) bounds on |score of a tile - canonical score|; zeros where tiles are canonical."""
+
+    @property
+    def wide_error(self) -> Float:
+        """(row,) the same of wide tiles."""
 
     @property
     def magnitude(self) -> float:
@@ -167,6 +175,7 @@ class Dot:
     cosine: bool = False
     known: tuple[Float, Float] | None = None
     words: tuple[str, str] = ("query", "gallery")
+    canonical = False
 
     def __post_init__(self) -> None:
         if self.known is not None:
@@ -239,7 +248,8 @@ class Dot:
         if _complete(rows, columns, self.shape):
             return self
         known = self.lengths[0][rows], self.lengths[1][columns]
-        return Dot(self.x[rows], self.y[columns], self.cosine, known, self.words)
+        x, y = (_of(*side) for side in ((self.x, rows), (self.y, columns)))
+        return Dot(x, y, self.cosine, known, self.words)
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
@@ -253,6 +263,12 @@ class Dot:
         if self.cosine:  # the product may be scaled before or after it is made
             return np.asarray(bound + lost / (rows * columns.min()))
         return np.asarray(bound * rows * columns.max() + lost)
+
+    @cached_property
+    def wide_error(self) -> Float:
+        """(row,) bounds of float64 products: as ``product_bound``, for the product and for the canonical score."""
+        largest = np.ones(len(self.x)) if self.cosine else self.lengths[0] * self.lengths[1].max()
+        return np.asarray(2 * (self.x.shape[1] + 8) * 2.0**-53 * largest)
 
     @property
     def magnitude(self) -> float:
@@ -273,6 +289,7 @@ class Matrix:
     column_order: Int | None = None
     name: str = "scores"
     mapped_logarithms: bool = False
+    canonical = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -331,12 +348,14 @@ class Matrix:
         """Zeros: the entries are exact."""
         return np.zeros(self.shape[0])
 
+    wide_error = error
+
     @cached_property
     def magnitude(self) -> float:
         """The largest absolute value of a finite entry."""
         rows = self.scores.T if self.scores.flags.f_contiguous else self.scores
         step = max(1, BLOCK // rows.shape[1])
-        blocks = (np.abs(rows[start : start + step]) for start in range(0, len(rows), step))
+        blocks = (np.abs(rows[start : start + step], dtype=np.float64) for start in range(0, len(rows), step))
         return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
 
 
@@ -356,6 +375,12 @@ def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., I
     """The scores of ``rows_of``, made of ``step`` columns at a time by ``map`` or ``each``."""
     pieces = [slice(a, a + step) for a in range(0, scorer.shape[1], step)]
     return np.concatenate(list(by(lambda piece: scorer.tile(rows, piece, wide=wide), pieces)), axis=1)
+
+
+def _of(vectors: Vectors, some: Some) -> Vectors:
+    """Some vectors; all of them are the same array, of which back-ends keep copies."""
+    every = isinstance(some, slice) and some.indices(len(vectors)) == (0, len(vectors), 1)
+    return vectors if every else vectors[some]
 
 
 def _complete(rows: Some, columns: Some, shape: tuple[int, int]) -> bool:

@@ -10,12 +10,14 @@ matrix, the sum is a float64 matrix in memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..memory import require
+from ..options import spell
 from ..types import Float, Int, Vectors
 from .scorers import BLOCK, Dot, Matrix, Scorer, rows_of
 
@@ -34,23 +36,26 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
 
     Raises:
         UsageError: scorers of different shapes.
-        BadInput: a matrix that does not fit into memory, or sums above the largest float.
+        BadInput: a matrix that does not fit into memory.
+        FloatingPointError: vectors of a sum that are too long or too short.
     """
     shape = scorers[0].shape
     for other in scorers[1:]:
         if other.shape != shape:
             raise UsageError(f"scores of shapes {shape} and {other.shape}", fix="give scores of the same items")
     added = [tuple(np.asarray(x, np.float64) for x in pair) for pair in offsets]
-    terms = [weight * s.magnitude for s, weight in zip(scorers, weights, strict=True)]
-    terms += [float(np.abs(a).max() * np.abs(b).max()) for a, b in added]
-    refuse_overflow(sum(terms))
     dots = [s for s in scorers if isinstance(s, Dot)]
     if len(dots) == len(scorers):
         ones = [np.ones((n, 1), np.float32) for n in shape]
         offset = [((ones[0], a), (ones[1], b)) for a, b in added]
-        x, y = _joined([*(_factors(s, w) for s, w in zip(dots, weights, strict=True)), *offset])
-        refuse_overflow(x.max(), x.min(), y.max(), y.min())
-        return Dot(x, y)
+        scaled = [
+            ((s.x, w * s.scales[0] if s.cosine or w != 1 else None), (s.y, s.scales[1] if s.cosine else None))
+            for s, w in zip(dots, weights, strict=True)
+        ]
+        try:
+            return Dot(*_joined([*scaled, *offset]))
+        except BadInput as error:  # about lengths, which here are those of sums
+            raise FloatingPointError(error.what) from None
     require(8 * shape[0] * shape[1])
     total = np.zeros(shape)
     for scorer, weight in zip(scorers, weights, strict=True):
@@ -61,19 +66,22 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
     return Matrix(total)
 
 
-def refuse_overflow(*values: npt.ArrayLike) -> None:
-    """Raise BadInput unless all numbers that a stage has computed are finite."""
-    if not all(np.isfinite(value).all() for value in values):
-        fix = "divide all scores, or all weights, by one number"
-        raise BadInput("sums of the scores are too large for a float", fix=fix)
+@contextmanager
+def finite(step: str) -> Iterator[None]:
+    """Refuse scores that overflow, or vectors out of range, in all that a step computes.
 
+    Args:
+        step: its option, for the message.
 
-def _factors(scorer: Dot, weight: float) -> tuple[Factor, Factor]:
-    """Vectors of rows and columns whose inner products are the scores times a weight."""
-    rows, columns = scorer.scales if scorer.cosine else (None, None)
-    if weight != 1:
-        rows = np.full(len(scorer.x), weight) if rows is None else weight * rows
-    return (scorer.x, rows), (scorer.y, columns)
+    Raises:
+        BadInput: which step it is, and what to do.
+    """
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except FloatingPointError:
+        fix = f"scale all scores, or the weights or beta, by one number, or leave out {spell(step)}"
+        raise BadInput(f"{spell(step)}: scores are too large or too small for a float", fix=fix) from None
 
 
 def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors]:
@@ -131,9 +139,7 @@ def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
     likely = np.flatnonzero(count[of] > 1)  # equal vectors have equal lengths
     if not len(likely):
         return likely, likely
-    some = np.ascontiguousarray(vectors[likely])
-    _, first, of = np.unique(
-        some.view(np.dtype((np.void, some.itemsize * some.shape[1]))).ravel(), return_index=True, return_inverse=True
-    )
-    copy = first[of] != np.arange(len(some))
+    _, first, of = np.unique(vectors[likely], axis=0, return_index=True, return_inverse=True)
+    of = of.ravel()  # numpy 2.0 keeps the axes
+    copy = first[of] != np.arange(len(likely))
     return likely[copy], likely[first[of][copy]]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..types import EVERYTHING, UNRANKED, Bool, Candidates, Float, Int, Ranks, Relevance, Tops
+from ..types import EVERYTHING, UNRANKED, Bool, Candidates, Int, Ranks, Relevance, Tops
 from .ranks import ranks_from_counts
 
 TOGETHER = 1 << 20  # entries of lists that are read together
@@ -131,28 +131,8 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     return Ranks(relevance, found.rank, found.tied, depth, fold, found.extremes, found.groups)
 
 
-def reordered(top: Tops, scores: Float) -> Tops:
-    """The first items of every query by descending score, ties to the lower gallery index.
-
-    Items without a score stand behind those with one, in the order of the first stage.
-
-    Args:
-        top: (query, depth), of the first stage.
-        scores: (query, depth) float64, NaN for none.
-    """
-    items, none = top.items, np.isnan(scores)
-    among_equals = np.where(none, np.arange(items.shape[1]), items)
-    order = np.lexsort((among_equals, np.where(none, 0.0, -scores), none), axis=1)
-    return Tops.of(np.take_along_axis(items, order, axis=1), None, top.gallery, first=top.first)
-
-
-def ranks_of(first: Ranks, new: Tops) -> Ranks:
-    """The ranks of relevant items after re-ranking.
-
-    Args:
-        first: those of the first stage in the complete gallery, with ties to the lower index.
-        new: of the same direction.
-    """
+def ranks_after(first: Ranks, new: Tops) -> Ranks:
+    """The ranks of relevant items after re-ranking, from those of the first stage, with ties to the lower index."""
     found = ranks(new, first.relevance).rank
     rank = np.where(found == UNRANKED, first.rank, found)
     return replace(first, rank=rank, tied=np.zeros(len(rank), np.bool_), extremes=None, groups=None)

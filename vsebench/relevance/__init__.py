@@ -1,8 +1,8 @@
 """Relevance of gallery items to queries: one table of sources, of judgements and of graded gains.
 
 ```
- Split       ──► Source.grades ──► Grades   the judged pairs of both sides, and with their level the positives of each
- Split, Spec ──► Source.gains  ──► Gains    one number for every image-caption pair; those of judgements are grades
+ TestSet       ──► Source.grades ──► Grades   judged pairs of both sides, and with their level the positives of each
+ TestSet, Spec ──► Source.gains  ──► Gains    one number for every image-caption pair; those of judgements are grades
 ```
 
 - ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import UsageError
-from ..types import Bool, Int, Split, Vectors
+from ..types import Bool, Int, TestSet, Vectors
 from .gains import Gains, Progress, Values
-from .sources import load_gains
+from .sources import gains_of
 
 ABOVE = "above="
 GRAMMAR = "write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:all-MiniLM-L6-v2"
@@ -91,7 +91,7 @@ def _either(one: Bool | None, other: Bool | None) -> Bool | None:
     return other if one is None else one if other is None else one | other
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each loaded as by its own specification.
 
     Args, see ``sources.Loader``:
@@ -108,8 +108,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     if progress is not None:
         report = progress
         halves = [lambda done: report(done / 2), lambda done: report(0.5 + done / 2)]
-    coarse = load_gains(cheap, split, halves[0])
-    return coarse_to_fine(coarse, load_gains(costly, split, halves[1]), threshold, settings["elsewhere"])
+    coarse = gains_of(cheap, test, halves[0])
+    return coarse_to_fine(coarse, gains_of(costly, test, halves[1]), threshold, settings["elsewhere"])
 
 
 def read_argument(argument: str | None) -> tuple[str, float, str]:

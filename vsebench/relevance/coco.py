@@ -15,8 +15,7 @@ from ..options import spell
 from ..sets.catalogue import declared, load_split
 from ..sets.source import Check
 from ..sets.stored import has_ids, judgement_file, read_judgements
-from ..types import BOTH, DIRECTIONS, Both, Side, Split
-from .gains import shape_of
+from ..types import BOTH, DIRECTIONS, Both, TestSet, Which
 from .grades import Grades, of_pairs
 from .sources import load
 
@@ -31,13 +30,13 @@ COUNTS: dict[str, Both[tuple[int, int, int]]] = {  # queries, positives, positiv
 }
 
 
-def judged(name: str, files: Files, split: Split, *, all_queries: bool = False) -> Both[Grades]:
+def judged(name: str, files: Files, test: TestSet, *, all_queries: bool = False) -> Both[Grades]:
     """The judgements over the items of COCO 5K, in any order: of images as queries, and of captions.
 
     Args:
         name: of the judgements.
         files: of the judgements.
-        split: ``coco-5k``.
+        test: ``coco-5k``.
         all_queries: whether every item of the split was judged as a query, so that those without positives are
             misses of ``no_positive``; otherwise the authors chose the queries.
 
@@ -46,19 +45,19 @@ def judged(name: str, files: Files, split: Split, *, all_queries: bool = False) 
         MissingPackage: eccv_caption is not installed.
         BadInput: the file is damaged, or the split lacks judged queries.
     """
-    if split.name != JUDGED_SPLIT:
-        what = f"judgements '{name}' are of the complete gallery of COCO 5K, not of split '{split.name}'"
+    if test.name != JUDGED_SPLIT:
+        what = f"judgements '{name}' are of the complete gallery of COCO 5K, not of split '{test.name}'"
         raise UsageError(what, fix=f"use {spell('split', JUDGED_SPLIT)}")
 
-    def grades(side: Side) -> Grades:
+    def grades(side: Which) -> Grades:
         path = judgement_file(files[side])
-        return _load(name, files[side], split, side, all_queries, path, path.stat().st_mtime_ns)
+        return _load(name, files[side], test, side, all_queries, path, path.stat().st_mtime_ns)
 
     return grades(0), grades(1)
 
 
 @lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
-def _load(name: str, file: str, split: Split, side: Side, all_queries: bool, path: Path, _modified: int) -> Grades:
+def _load(name: str, file: str, test: TestSet, side: Which, all_queries: bool, path: Path, _modified: int) -> Grades:
     lists = read_judgements(file)
     try:
         query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
@@ -66,22 +65,21 @@ def _load(name: str, file: str, split: Split, side: Side, all_queries: bool, pat
         positive_ids = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
     except (TypeError, ValueError) as error:
         raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
-    sides = split.image_ids, split.caption_ids
-    queries, gallery = sides[::-1] if side else sides
+    queries, gallery = (one.ids for one in (test.sides[::-1] if side else test.sides))
     query = places(queries, query_ids)
     if (query < 0).any():
         unknown_ids = query_ids[query < 0]
         counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
-        what = f"{counted} not in split '{split.name}' (first: {unknown_ids[0]})"
+        what = f"{counted} not in split '{test.name}' (first: {unknown_ids[0]})"
         raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
     covered = np.arange(len(queries)) if all_queries else query[sizes > 0]
     pairs = np.repeat(query, sizes), places(gallery, positive_ids)
-    return of_pairs(name, shape_of(split, side), *pairs, judged=covered, where=path)
+    return of_pairs(name, (len(queries), len(gallery)), *pairs, judged=covered, where=path)
 
 
-def identity(files: Files, split: Split) -> str | None:
+def identity(files: Files, test: TestSet) -> str | None:
     """``eccv_caption#`` and eight digits of the SHA-256 of files; None for other splits or without the package."""
-    if split.name != JUDGED_SPLIT or not has_ids():
+    if test.name != JUDGED_SPLIT or not has_ids():
         return None
     digest = hashlib.sha256()
     for file in files:

@@ -9,9 +9,9 @@ from functools import lru_cache, partial
 import numpy as np
 
 from ..files.formats import array_endings, array_suffixes
-from ..types import Both, Split
+from ..types import Both, TestSet
 from .coco import CXC_FILES, ECCV_FILES, JUDGED_SPLIT, identity, judged
-from .gains import Gains, Progress, shape_of
+from .gains import Gains, Progress
 from .grades import Grades, of_pairs
 from .sources import Loader, Source, register
 
@@ -26,20 +26,20 @@ WORD_VECTORS = "FILE: a file of word vectors (GloVe or word2vec text format)"
 def _later(module: str, name: str = "load") -> Loader:
     """A function of a module of this package, which is imported when it is called."""
 
-    def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+    def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
         found = importlib.import_module(f"{__package__}.{module}")
-        return getattr(found, name)(split, argument, settings, progress)  # type: ignore[no-any-return]
+        return getattr(found, name)(test, argument, settings, progress)  # type: ignore[no-any-return]
 
     return load
 
 
 @lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
-def ground_truth(split: Split) -> Both[Grades]:
+def ground_truth(test: TestSet) -> Both[Grades]:
     """The pairs of a split: every caption with the image it was written for.
 
     Images without a caption are candidates and no queries: ``no_positive="miss"`` does not count them either.
     """
-    shape, image, caption = shape_of(split), split.owners, np.arange(len(split.owners))
+    shape, image, caption = test.shape, test.owners, np.arange(len(test.owners))
     return of_pairs("gt", shape, image, caption), of_pairs("gt", shape[::-1], caption, image)
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..files.regular import expanded
 from ..log import note
-from ..types import Bool, Both, Int, Split, Vectors
+from ..types import Bool, Both, Int, Vectors
 
 Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 
@@ -187,12 +187,6 @@ class Spec:
     def what(self) -> str:
         """Judgements of the user, for messages."""
         return f"judgements '{self.kind}'"
-
-
-def shape_of(split: Split, side: int = 0) -> tuple[int, int]:
-    """How many queries and items of the gallery a side of a split has: images and captions, or the other way round."""
-    shape = len(split.image_ids), len(split.caption_ids)
-    return shape[::-1] if side else shape
 
 
 def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:

@@ -15,7 +15,7 @@ from ..files.ids import as_ids, id_array, match
 from ..files.read_pairs import columns_of
 from ..sets import placing
 from ..sets.placing import SIDES
-from ..types import Bool, Ids, Modality, Split
+from ..types import Bool, Ids, Modality, TestSet
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -83,7 +83,7 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
     return [[word for x in row if not missing(x) and (word := text_of(x))] for row in rows]
 
 
-def of_labels(labels: Labels, split: Split) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
+def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
     """(image, caption) 1 where the two share a class; the images and captions that have a label; and notes.
 
     Items without a label are no queries, and no positives.
@@ -98,33 +98,33 @@ def of_labels(labels: Labels, split: Split) -> tuple[csr_array, tuple[Bool, Bool
     for side in SIDES:
         found = [
             (i, classes.setdefault(word, len(classes)))
-            for i, words in zip(*_placed(labels, side, split), strict=True)
+            for i, words in zip(*_placed(labels, side, test), strict=True)
             for word in words
             if i >= 0
         ]
         tables.append(np.array(found, np.int64).reshape(-1, 2).T)
     image, caption = (
-        csr_array((np.ones(len(row), np.int32), (row, column)), shape=(len(split.ids(side)), max(len(classes), 1)))
-        for side, (row, column) in zip(SIDES, tables, strict=True)
+        csr_array((np.ones(len(row), np.int32), (row, column)), shape=(n, max(len(classes), 1)))
+        for n, (row, column) in zip(test.shape, tables, strict=True)
     )
     shared = (image @ caption.T).astype(np.float64)
     shared.data[:] = 1
     unnamed: list[Modality] = [side for side in SIDES if labels.ids[side] is None]
     labelled = np.diff(image.indptr) > 0, np.diff(caption.indptr) > 0
-    return shared, labelled, tuple(filter(None, [placing.order_note("labels", unnamed, split)]))
+    return shared, labelled, tuple(filter(None, [placing.order_note("labels", unnamed, test)]))
 
 
-def _placed(labels: Labels, side: Modality, split: Split) -> tuple[list[int], Sequence[Sequence[str]]]:
+def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], Sequence[Sequence[str]]]:
     """The index of every labelled item of one side, -1 of one that the split does not have, and the labels of each."""
-    known, ids, own = split.ids(side), labels.ids[side], labels.labels[side]
+    known, ids, own = test.side(side).ids, labels.ids[side], labels.labels[side]
     if ids is None:
         if len(own) != len(known):
-            what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{split.name}'"
+            what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{test.name}'"
             raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
-        row = placing.order(split, side)
+        row = placing.order(test, side)
         return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
     at, _ = match(ids, known)
     if not (at >= 0).any():
-        what = f"none of its {side} ids is in split '{split.name}' (first: {ids[0]})"
+        what = f"none of its {side} ids is in split '{test.name}' (first: {ids[0]})"
         raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
     return at.tolist(), own

@@ -18,8 +18,8 @@ from ..files.regular import expanded
 from ..log import note
 from ..sets import placing
 from ..sets.match import rows_of
-from ..types import Int, Modality, Split, Vectors
-from .gains import Gains, Progress, Values, shape_of
+from ..types import Int, TestSet, Vectors
+from .gains import Gains, Progress, Values
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
 CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
@@ -59,7 +59,7 @@ class Stored(Values):
         return Stored(self.values.T, self.column_order, self.row_order)
 
 
-def load(split: Split, argument: str, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains of a file with one row an image and one column a caption, or one row a caption and one column an image.
 
     The shape decides which; ``rows=images`` or ``rows=captions`` decides for as many images as captions. Where the
@@ -73,16 +73,16 @@ def load(split: Split, argument: str, settings: Mapping[str, str], progress: Pro
     Raises:
         BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
     """
-    found = of_file(split, expanded(argument), settings["rows"])
+    found = of_file(test, expanded(argument), settings["rows"])
     if progress is not None:
         progress(1.0)
     return found
 
 
-def of_file(split: Split, path: Path, rows_are: str = "auto") -> Gains:
+def of_file(test: TestSet, path: Path, rows_are: str = "auto") -> Gains:
     """The numbers of a file as ``load`` reads them; also those of a matrix of judgements."""
     fix = "save a .npy array with one row an image and one column a caption"
-    return _arranged(split, read_array(path, FIELD, fix, load=_numbers), rows_are, path)
+    return _arranged(test, read_array(path, FIELD, fix, load=_numbers), rows_are, path)
 
 
 def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
@@ -92,26 +92,26 @@ def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
     return floats(member, where)
 
 
-def of_array(split: Split, values: npt.NDArray[Any]) -> Gains:
+def of_array(test: TestSet, values: npt.NDArray[Any]) -> Gains:
     """Gains in memory: (image, caption) or (caption, image), in the order in which ``load`` takes those of a file.
 
     Raises:
         BadInput: the shape is not that of the split, or a value is not finite.
     """
     values = values.astype(np.float32) if values.dtype.kind in "iub" else values
-    return _arranged(split, Raw((values,)), "auto", None)
+    return _arranged(test, Raw((values,)), "auto", None)
 
 
-def _arranged(split: Split, stored: Raw, rows_are: str, path: Path | None) -> Gains:
-    values, shape = stored.values, shape_of(split)
+def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None) -> Gains:
+    values, shape = stored.values, test.shape
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
     possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}
     if not possible[rows_are]:
         raise BadInput(
-            f"gains of shape {values.shape} for {shape[0]:,} images and {shape[1]:,} captions of split '{split.name}'"
+            f"gains of shape {values.shape} for {test.counts} of split '{test.name}'"
             + ("" if rows_are == "auto" else f" with rows={rows_are}"),
             where=path,
-            fix="save one row an image and one column a caption of the split",
+            fix=f"save a row for every {test.rows.name} and a column for every {test.columns.name} of the split",
         )
     if by_images and by_captions and rows_are == "auto":
         turn = "transpose it" if path is None else "add :rows=captions"
@@ -119,21 +119,18 @@ def _arranged(split: Split, stored: Raw, rows_are: str, path: Path | None) -> Ga
     if values.dtype.itemsize > 4:
         note("float64: rounded to float32", weight="detail")
     transposed = rows_are == "captions" or not by_images
-    row = "caption row" if transposed else "image row"
-    fingerprint, lowest, judged = check_values(values, row, path or "gains")
-    image_ids, caption_ids = split.image_ids, split.caption_ids
+    fingerprint, lowest, judged = check_values(values, f"{test.sides[transposed].name} row", path or "gains")
     orders: list[Int | None] = []
-    unnamed: list[Modality] = []
-    sides = (stored.image_ids, image_ids, caption_ids), (stored.text_ids, caption_ids, image_ids)
-    for side, (ids, own, other) in zip(placing.SIDES, sides, strict=True):
+    unnamed: list[str] = []
+    for side, other, ids in zip(test.sides, test.sides[::-1], (stored.image_ids, stored.text_ids), strict=True):
         if ids is None:
-            unnamed.append(side)
-            order = placing.order(split, side)
+            unnamed.append(side.name)
+            order = placing.order(test, side.name)
         else:
-            what = "text" if side == "caption" else side
-            order = rows_of(ids, own, other, what, split.name, path or Path("gains"))
+            what = "text" if side.name == "caption" else side.name
+            order = rows_of(ids, side.ids, other.ids, what, test.name, path or Path("gains"))
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
-    note(placing.order_note(path.name if path is not None else "the matrix", unnamed, split))
+    note(placing.order_note(path.name if path is not None else "the matrix", unnamed, test))
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)

@@ -16,8 +16,8 @@ from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
 from ..log import logged, warn
 from ..options import spell
-from ..types import BOTH, DIRECTIONS, SIDES, Bool, Both, Float, Int, Side, Split, numbers
-from .gains import Gains, Spec, shape_of
+from ..types import BOTH, DIRECTIONS, Bool, Both, Float, Int, TestSet, Which, numbers
+from .gains import Gains, Spec
 from .grades import Grades, of_pairs
 from .labels import in_memory, of_labels, read_labels
 from .matrix import of_array, of_file
@@ -25,15 +25,15 @@ from .sources import LABELS, Source
 
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
 BLOCK = 1 << 22  # entries of a matrix read at a time
-OfSide = tuple[Side, Grades]
+OfSide = tuple[Which, Grades]
 
 
-def read(spec: Spec, split: Split) -> list[OfSide]:
+def read(spec: Spec, test: TestSet) -> list[OfSide]:
     """The judgements of a file or a value: pairs, a matrix, or labels, of the queries of one side or both.
 
     Args:
         spec: the name of the judgements, and a path or a value in memory; ``holds`` is a direction or ``labels``.
-        split: the items.
+        test: the items.
 
     Raises:
         UsageError: a value that is none of these.
@@ -41,13 +41,13 @@ def read(spec: Spec, split: Split) -> list[OfSide]:
     """
     pairs = pairs_of(spec)
     if pairs is not None:
-        return [of_read(spec.kind, one, split) for one in pairs]
+        return [of_read(spec.kind, one, test) for one in pairs]
     if spec.holds == LABELS:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
-        return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, split), "label"), strict=True))
+        return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, test), "label", test), strict=True))
     with logged() as log:
-        gains = of_file(split, spec.path) if spec.path else of_array(split, numbers(spec.values, spec.what))
-    both = of_matrix(spec.kind, gains, [note for note in log.notes if log.weights[note] != "detail"])
+        gains = of_file(test, spec.path) if spec.path else of_array(test, numbers(spec.values, spec.what))
+    both = of_matrix(spec.kind, gains, [note for note in log.notes if log.weights[note] != "detail"], test)
     return [(side, both[side]) for side in BOTH if spec.holds in ("", DIRECTIONS[side])]
 
 
@@ -62,47 +62,50 @@ def pairs_of(spec: Spec) -> list[Pairs] | None:
     return read_pairs(path or spec.values, stated, where=spec.what)
 
 
-def of_read(name: str, pairs: Pairs, split: Split) -> OfSide:
+def of_read(name: str, pairs: Pairs, test: TestSet) -> OfSide:
     """The grades of pairs as they were read; raises as ``vsebench.files.pairs.place``."""
-    placed = place(pairs, split)
-    side: Side = 0 if placed.direction == DIRECTIONS[0] else 1
-    shape = shape_of(split, side)
+    placed = place(pairs, test)
+    side: Which = 0 if placed.direction == DIRECTIONS[0] else 1
+    shape = len(placed.queries), len(placed.items)
     found = of_pairs(name, shape, placed.query, placed.item, placed.grade, placed.given, placed.where)
     return side, replace(found, notes=placed.notes)
 
 
-def of_matrix(name: str, gains: Gains, notes: Sequence[str]) -> Both[Grades]:
-    """The entries other than 0 of a matrix; images and captions without any are no judged queries."""
+def of_matrix(name: str, gains: Gains, notes: Sequence[str], test: TestSet) -> Both[Grades]:
+    """The entries other than 0 of a matrix; rows and columns without any are no judged queries."""
     from scipy.sparse import csr_array, vstack
 
-    images, captions = gains.shape
-    step = max(1, BLOCK // captions)
-    rows = [csr_array(gains.rows(i, min(i + step, images)), dtype=np.float64) for i in range(0, images, step)]
-    return both_ways(name, vstack(rows, format="csr"), None, notes, "entry")
+    n, columns = gains.shape
+    step = max(1, BLOCK // columns)
+    rows = [csr_array(gains.rows(i, min(i + step, n)), dtype=np.float64) for i in range(0, n, step)]
+    return both_ways(name, vstack(rows, format="csr"), None, notes, "entry", test)
 
 
-def both_ways(name: str, grades: Any, judged: Both[Bool] | None, notes: Sequence[str], what: str) -> Both[Grades]:
-    """The (image, caption) grades of both sides as queries; items without one are no queries, which a note says.
+def both_ways(
+    name: str, grades: Any, judged: Both[Bool] | None, notes: Sequence[str], what: str, test: TestSet
+) -> Both[Grades]:
+    """The (row, column) grades of both sides as queries; items without one are no queries, which a note says.
 
     Args:
         name: of the judgements.
         grades: csr_array, float64.
-        judged: (image,) and (caption,) whether an item is a judged query; None for those that have a grade.
+        judged: (row,) and (column,) whether an item is a judged query; None for those that have a grade.
         notes: what else was decided.
         what: an item that is not judged lacks.
+        test: the items.
     """
     from scipy.sparse import csr_array
 
     grades.sort_indices()
-    images = Grades(name, grades, csr_array((grades.shape[0], 1)), np.diff(grades.indptr) > 0)
-    captions = images.turned()
+    rows = Grades(name, grades, csr_array((grades.shape[0], 1)), np.diff(grades.indptr) > 0)
+    columns = rows.turned()
     if judged is not None:
-        images, captions = replace(images, judged=judged[0]), replace(captions, judged=judged[1])
+        rows, columns = replace(rows, judged=judged[0]), replace(columns, judged=judged[1])
     meaning = (
         f"have no {what}: they are no queries, and count in no metric, with {spell('no_positive', 'miss')} as well"
     )
-    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in (images, captions)], "", meaning))
-    return replace(images, notes=notes), replace(captions, notes=notes)
+    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in (rows, columns)], "", meaning, test))
+    return replace(rows, notes=notes), replace(columns, notes=notes)
 
 
 def complete(found: Sequence[OfSide], level: float, where: str) -> Both[Grades]:
@@ -125,10 +128,10 @@ def complete(found: Sequence[OfSide], level: float, where: str) -> Both[Grades]:
     return both
 
 
-def within(both: Both[Grades], complete: Split, part: Split) -> Both[Grades]:
+def within(both: Both[Grades], complete: TestSet, part: TestSet) -> Both[Grades]:
     """The judgements of a split among the items of a part of it."""
-    images, captions = (places(complete.ids(modality), part.ids(modality)) for modality in SIDES["i2t"])
-    return both[0].part(images, captions), both[1].part(captions, images)
+    rows, columns = (places(x.ids, y.ids) for x, y in zip(complete.sides, part.sides, strict=True))
+    return both[0].part(rows, columns), both[1].part(columns, rows)
 
 
 def _check_level(both: Both[Grades], where: str) -> None:
@@ -152,8 +155,8 @@ def _check_level(both: Both[Grades], where: str) -> None:
         warn(f"{what}; the others count in no metric, or as a miss with {spell('no_positive', 'miss')}")
 
 
-def source(both: Both[Grades]) -> Source:
-    """The judgements of both sides as a source, which is valid for their split alone."""
+def source(both: Both[Grades], test: TestSet) -> Source:
+    """The judgements of both sides as a source, which is valid for their test set alone."""
     name, level = both[0].name, both[0].level
     notes = dict.fromkeys(note for one in both for note in one.notes)
     meaning = f"have no positive: they count in no metric, or as a miss with {spell('no_positive', 'miss')}"
@@ -164,9 +167,9 @@ def source(both: Both[Grades]) -> Source:
         title=name,
         meaning=f"judgements of one's own, of grade {level:g} or more; the complete gallery is ranked",
         rule=f"a grade of at least {level:g}",
-        grades=lambda split: both,
-        identity=lambda split: identity,
-        notes=(*notes, *_counted(without, "judged ", meaning)),
+        grades=lambda test: both,
+        identity=lambda test: identity,
+        notes=(*notes, *_counted(without, "judged ", meaning, test)),
     )
 
 
@@ -190,7 +193,7 @@ def _triples(matrix: Any) -> tuple[Int, Int, Float]:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), matrix.indices, matrix.data
 
 
-def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str) -> list[str]:
-    """One note on images and captions as queries, of each (how many, of how many); none where there are none."""
-    parts = [f"{k:,} of {n:,} {word}{side}s" for side, (k, n) in zip(SIDES["i2t"], counts, strict=True) if k]
+def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str, test: TestSet) -> list[str]:
+    """One note on rows and columns as queries, of each (how many, of how many); none where there are none."""
+    parts = [f"{k:,} of {n:,} {word}{side.plural}" for side, (k, n) in zip(test.sides, counts, strict=True) if k]
     return [f"{' and '.join(parts)} {meaning}"] if parts else []

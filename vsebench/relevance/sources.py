@@ -19,14 +19,14 @@ from ..files.regular import expanded
 from ..log import about
 from ..options import spell
 from ..registry import unknown
-from ..types import DIRECTIONS, Both, Direction, Relevance, Split
+from ..types import DIRECTIONS, Both, Direction, Relevance, Split, TestSet
 from .gains import Gains, Progress, Spec
 from .grades import Grades, as_gains
 
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
-# Split (with its captions, where the source needs them), argument, the value of every setting, and a callback for the
-# fraction that is done.
-Loader = Callable[[Split, "str | None", Mapping[str, str], "Progress | None"], Gains]
+# Test set (with its captions, where the source needs them), argument, the value of every setting, and a callback for
+# the fraction that is done.
+Loader = Callable[[TestSet, "str | None", Mapping[str, str], "Progress | None"], Gains]
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,14 @@ class Source:
         title: the full name, printed above results.
         meaning: one line: what a gain measures, or which candidates are positives and which are ranked.
         rule: when a candidate is a positive, or the formula of a gain.
-        load: ``load(split, argument, settings, progress)`` gives the gains.
-        grades: ``grades(split)`` gives the judged pairs of images as queries, and those of captions; raises UsageError
+        load: ``load(test, argument, settings, progress)`` gives the gains.
+        grades: ``grades(test)`` gives the judged pairs of images as queries, and those of captions; raises UsageError
             for a split that was not judged, MissingPackage when the judgements are not installed, BadInput when their
             files are damaged.
         reference: the publication.
         cite: citation key of ``docs/glossary.md``.
         needs: what has to be installed, built or given.
-        identity: ``identity(split)`` gives, for the signature, the origin of judgements and eight hexadecimal digits of
+        identity: ``identity(test)`` gives, for the signature, the origin of judgements and eight hexadecimal digits of
             the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
         splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
@@ -153,11 +153,11 @@ class Source:
     meaning: str
     rule: str
     load: Loader | None = None
-    grades: Callable[[Split], Both[Grades]] | None = None
+    grades: Callable[[TestSet], Both[Grades]] | None = None
     reference: str = ""
     cite: str = ""
     needs: str = ""
-    identity: Callable[[Split], str | None] = lambda split: None
+    identity: Callable[[TestSet], str | None] = lambda test: None
     splits: tuple[str, ...] = ()
     folds: bool = False
     notes: tuple[str, ...] = ()
@@ -182,10 +182,10 @@ class Source:
             return f"FILE{self.endings[0]}"
         return f"{self.name}:{self.argument.partition(': ')[0]}" if self.argument else self.name
 
-    def covers(self, split: Split) -> bool:
+    def covers(self, test: TestSet) -> bool:
         """Whether its judgements are of a split: of its name, and with folds where these are ranked."""
-        named = not self.splits or any(fnmatchcase(split.name, pattern) for pattern in self.splits)
-        return named and (not self.folds or (split.fold is not None and not split.in_folds))
+        named = not self.splits or any(fnmatchcase(test.name, pattern) for pattern in self.splits)
+        return named and (not self.folds or (test.folds is not None and not test.in_folds))
 
     def value(self, settings: Mapping[str, str], key: str) -> str:
         """The value of a setting, its default when it is not among ``settings``.
@@ -199,23 +199,23 @@ class Source:
             raise UsageError(f"{self.name}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
         return value
 
-    def positives(self, split: Split) -> Both[Relevance]:
+    def positives(self, test: TestSet) -> Both[Relevance]:
         """The positives of the images of a split, and those of its captions; raises as ``grades``."""
         assert self.grades is not None  # they are judgements
-        images, captions = self.grades(split)
+        images, captions = self.grades(test)
         return images.positives, captions.positives
 
-    def gains(self, split: Split, spec: Spec, progress: Progress | None = None) -> Gains:
+    def gains(self, test: TestSet, spec: Spec, progress: Progress | None = None) -> Gains:
         """The gains of a split by this source; raises as ``load_gains``."""
         if self.grades is not None:
-            return as_gains(self.name, self.grades(split))
+            return as_gains(self.name, self.grades(test))
         assert self.load is not None  # it is one of the two
         settings = {key: self.value(spec.settings, key) for key in self.settings}
-        if self.captions == "needed" and split.captions is None:
-            what = f"{self.name} needs the captions of split '{split.name}', which are not known"
+        if self.captions == "needed" and test.columns.texts is None:
+            what = f"{self.name} needs the captions of split '{test.name}', which are not known"
             raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
-        gains = self.load(split, spec.argument, settings, progress)
-        without = np.bincount(split.owners, minlength=len(split.image_ids)) == 0
+        gains = self.load(test, spec.argument, settings, progress)
+        without = np.bincount(test.owners, minlength=len(test.rows)) == 0
         if self.compares_captions and without.any() and gains.no_query is None:  # such an image is a candidate alone
             gains = replace(gains, no_queries=(without, gains.no_queries[1]))
         return gains.without_negative() if settings.get("negative") == "zero" else gains
@@ -252,7 +252,7 @@ def named() -> list[str]:
 
 def judgements_of(split: Split) -> dict[str, Source]:
     """The judgements that apply to a split, installed or not, ``gt`` first."""
-    return {name: source for name, source in judgements().items() if source.covers(split)}
+    return {name: source for name, source in judgements().items() if source.covers(split.test_set)}
 
 
 def is_gains(view: str) -> bool:
@@ -293,7 +293,7 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
     if name not in (known := judgements()):
         only = f"those that are given with {spell('judgements')} are known to that evaluation only"
         raise unknown("judgements", name, known).also(only)
-    return known[name].positives(split)[DIRECTIONS.index(direction)]
+    return known[name].positives(split.test_set)[DIRECTIONS.index(direction)]
 
 
 def source_of(head: str) -> Source | None:
@@ -386,6 +386,11 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
         BadInput: the split has no captions, or a file is damaged.
         MissingPackage: something has to be installed or built first; the message has the command.
     """
+    return gains_of(text, split.test_set, progress)
+
+
+def gains_of(text: str | Spec, test: TestSet, progress: Progress | None = None) -> Gains:
+    """The gains of a test set, as ``load_gains``."""
     spec = parse_spec(text) if isinstance(text, str) else text
     with about(spec.kind):
-        return SOURCES[spec.kind].gains(split, spec, progress)
+        return SOURCES[spec.kind].gains(test, spec, progress)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..numeric.parallel import each
 from ..relevance.grades import Grades, of_pairs
-from ..types import Both, Int, Split
+from ..types import Both, Int, TestSet
 from .folder import FACTS_COUNT
 from .settings import of_split
 from .truth import Truth, fingerprint, truth_of
@@ -18,7 +18,7 @@ BLOCK = 1 << 22  # pairs compared at a time
 
 
 @lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
-def entailed(split: Split) -> Both[Grades]:
+def entailed(test: TestSet) -> Both[Grades]:
     """The captions that state at least one fact and of whose facts all hold in the scene of an image.
 
     Captions that are true of no image, and images of which no caption is true, are no queries; they are in
@@ -27,7 +27,7 @@ def entailed(split: Split) -> Both[Grades]:
     Raises:
         UsageError, MissingPackage, BadInput: as ``vsebench.scenes.truth.truth_of``.
     """
-    truth = truth_of(split)
+    truth = truth_of(test)
     n, m = len(truth.scenes), len(truth.facts)
     height = max(1, BLOCK // n)
     blocks = each(lambda start: _true(truth, start, min(start + height, m)), range(0, m, height))
@@ -44,6 +44,6 @@ def _true(truth: Truth, start: int, stop: int) -> Both[Int]:
     return np.count_nonzero(all_hold, axis=1), np.nonzero(all_hold)[1]
 
 
-def identity(split: Split) -> str | None:
+def identity(test: TestSet) -> str | None:
     """``scenes#`` and eight digits of the SHA-256 of scenes and facts; None for splits of other data."""
-    return None if of_split(split.name) is None else f"scenes#{fingerprint(truth_of(split))}"
+    return None if of_split(test.name) is None else f"scenes#{fingerprint(truth_of(test))}"

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..errors import count_of
 from ..log import note
-from ..relevance.gains import Gains, Progress, Values, shape_of
-from ..types import Int, Split, Vectors
+from ..relevance.gains import Gains, Progress, Values
+from ..types import Int, TestSet, Vectors
 from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
 
@@ -73,25 +73,25 @@ def holds(truth: Truth) -> Share:
     return Share(truth, 1, np.zeros_like(truth.shown), np.maximum(truth.stated, 1))
 
 
-def load_holds(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load_holds(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """The gains ``holds`` of a split of scenes, which needs no strings; see ``sources.Loader``.
 
     Raises:
         UsageError, MissingPackage, BadInput: as ``truth.truth_of``.
     """
-    return _gains("holds", split, holds(truth_of(split)))
+    return _gains("holds", test, holds(truth_of(test)))
 
 
-def load_match(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load_match(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """The gains ``match``, as ``load_holds``."""
-    return _gains("match", split, match(truth_of(split)))
+    return _gains("match", test, match(truth_of(test)))
 
 
-def _gains(name: str, split: Split, share: Share) -> Gains:
+def _gains(name: str, test: TestSet, share: Share) -> Gains:
     """The gains of a kind for a split; a caption that states no fact is no query."""
     silent = share.truth.stated == 0
     none = int(silent.sum())
     if none:
         note(f"{count_of(none, 'caption states', 'captions state')} no fact: no value as a query")
     settings = {"scenes": fingerprint(share.truth)}
-    return Gains(name, settings, shape_of(split), share, lowest=0.0, no_queries=(None, silent if none else None))
+    return Gains(name, settings, test.shape, share, lowest=0.0, no_queries=(None, silent if none else None))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..options import spell
-from ..types import Int, Split, Vectors
+from ..types import Int, TestSet, Vectors
 from .folder import FACTS_COUNT, SCENE_FACTS, Codes, check_content
 from .settings import of_split
 from .store import StoredScenes, open_scenes
@@ -64,7 +64,7 @@ class Truth:
 
 
 @lru_cache(maxsize=4)  # gains and judgements of one split
-def truth_of(split: Split) -> Truth:
+def truth_of(test: TestSet) -> Truth:
     """What is known of the captions of a split, in its order.
 
     Raises:
@@ -72,18 +72,16 @@ def truth_of(split: Split) -> Truth:
         MissingPackage: the data set is not built here.
         BadInput: it is damaged, or the split has other ids.
     """
-    stored, _ = scenes_of(split)
+    stored, _ = scenes_of(test)
     check_content(stored.name, "scenes.npy", "facts.npy")  # the kernels take codes as they are
-    return Truth(
-        stored.scenes[stored.image_rows(split.image_ids)], stored.facts[stored.caption_rows(split.caption_ids)]
-    )
+    return Truth(stored.scenes[stored.image_rows(test.rows.ids)], stored.facts[stored.caption_rows(test.columns.ids)])
 
 
-def scenes_of(split: Split) -> tuple[StoredScenes, slice]:
+def scenes_of(test: TestSet) -> tuple[StoredScenes, slice]:
     """The data set that a split is a part of, and the images of that part; raises as ``truth_of``."""
-    found = of_split(split.name)
+    found = of_split(test.name)
     if found is None:
-        what = f"truth is known of scenes, not of split '{split.name}'"
+        what = f"truth is known of scenes, not of split '{test.name}'"
         fix = f"give {spell('split', 'scenes-10k-test')} or other scenes (vsebench data build scenes-10k)"
         raise UsageError(what, fix=fix)
     stored = open_scenes(found[0])

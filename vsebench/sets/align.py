@@ -193,7 +193,7 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> tuple[Split,
     found: dict[Direction, Tops] = {}
     origin: dict[Direction, str] = {}
     for pairs in runs:
-        placed = place(pairs, split, strict=True)
+        placed = place(pairs, split.test_set, strict=True)
         direction = placed.direction
         assert direction is not None  # it is placed
         if direction in found:

@@ -97,7 +97,7 @@ def _in_rows(split: Split, lines: Sequence[str], path: Path | None = None) -> tu
         what = f"{verb} {given} for the {wanted} of split '{split.name}'"
         fix = f"give one caption a {'line' if path is not None else 'vector'}, in the order of the text vectors"
         raise BadInput(what, where=path, fix=fix)
-    rows = order(split, "caption")
+    rows = order(split.test_set, "caption")
     return tuple(lines) if rows is None else tuple(lines[i] for i in rows.tolist())
 
 

@@ -191,7 +191,7 @@ def _declared(file: Raw, split: Split) -> Matched:
                     where=file.where,
                     fix=and_why(f"give one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
-            rows.append(order(split, "image" if side == "image" else "caption"))
+            rows.append(order(split.test_set, "image" if side == "image" else "caption"))
             unnamed.append(side)
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..options import spell
-from ..types import Int, Modality, Split
+from ..types import Int, Modality, Split, TestSet
 from .declared import DECLARED, DeclaredSplit
 
 BATCHES = (*(2**i for i in range(3, 13)), 96, 100, 192, 200, 384, 400, 500)  # usual sizes of a data loader
@@ -87,8 +87,14 @@ SIDES: tuple[Modality, ...] = ("image", "caption")
 Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None where it is the index
 
 
-class Unordered(Split):
-    """A split whose items came in batches: no order of rows is known, so that only ids say whose a row is."""
+def in_one_order(splits: Sequence[Split]) -> Split:
+    """The first of some splits with the same items; the rows of a custom one have no order if theirs differ."""
+    first, *others = splits
+    pairs = [pair for other in others for pair in zip(first.places, other.places, strict=True)]
+    same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+    if same or first.name != "custom":
+        return first
+    return replace(first, ordered=False)
 
 
 def with_places(split: Split, rows: Rows) -> Split:
@@ -104,37 +110,36 @@ def with_places(split: Split, rows: Rows) -> Split:
     return replace(split, places=(image, caption))
 
 
-def order(split: Split, side: Modality) -> Int | None:
+def order(test: TestSet, side: str) -> Int | None:
     """(item,) int64: the row of every item among rows without ids; None where it is the index of the item.
 
     Raises:
         BadInput: no order is known.
     """
-    if isinstance(split, Unordered):
-        what = f"rows without {side} ids are given beside vectors that came in batches, in the order of a loader"
-        raise BadInput(
-            what,
-            fix="give files with image_ids and text_ids (captions: JSON lines), or update() the rows of the captions",
-        )
-    return split.places[side == "caption"] if split.name == "custom" else None
+    if not test.ordered:
+        what = f"rows without {side} ids: the items have no order (vectors came in batches, or scores in two orders)"
+        fix = "give files with image_ids and text_ids (captions: JSON lines), or update() the rows of the captions; "
+        fix += f"of two score matrices {spell('direction', 'i2t')} reads one"
+        raise BadInput(what, fix=fix)
+    return test.side(side).places if test.name == "custom" else None
 
 
-def order_note(what: str, sides: Sequence[Modality], split: Split) -> str:
+def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
     """A note on the order in which rows without ids are read; empty where all have ids.
 
     Args:
         what: what has them, such as the name of a file.
-        sides: whose ids are missing.
-        split: the items.
+        sides: the names of those whose ids are missing.
+        test: the items.
     """
     if not sides:
         return ""
     words = " and ".join("text" if side == "caption" else side for side in sides)
-    if split.name == "custom":
+    if test.name == "custom":
         return f"{what}: {in_order(words, 'those that are evaluated')}"
-    other = any(split.places[side == "caption"] is not None for side in sides)
+    other = any(test.side(side).places is not None for side in sides)
     differs = "; those that are evaluated have another order" * other
-    return f"{what}: {in_order(words, split.name, own_order(split.name))}{differs}"
+    return f"{what}: {in_order(words, test.name, own_order(test.name))}{differs}"
 
 
 def own_order(name: str) -> str:

@@ -73,7 +73,7 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
     from ..relevance.wmd.transport import prepare
 
     with logged() as log:
-        bags = bags_of(split, vectors, tokens, "wmd", None)
+        bags = bags_of(split.test_set, vectors, tokens, "wmd", None)
     transport = prepare(bags)
     order = np.argsort(split.owners, kind="stable")
     order = order[transport.filled[transport.bag_of[order]]]

@@ -87,6 +87,8 @@ def resident(scorer: Dot, device: torch.device) -> Resident:
 
 def _side(vectors: Any, scale: Any, cosine: bool, device: torch.device) -> Side:
     """What is on the device of these vectors, for as long as they live."""
+    if device.type == "cpu":  # the same memory: what is kept would keep the vectors alive
+        return Side(tensor(vectors, device), tensor(scale, device))
     key = id(vectors), str(device), cosine
     if key not in _KEPT:
         _KEPT[key] = Side(tensor(vectors, device), tensor(scale, device))

@@ -17,14 +17,14 @@ from ...log import note
 from ...numeric import elementary
 from ...text.ptb import tokenise
 from ...text.tokens import Int32, Numbers
-from ...types import Bool, Float, Split
-from ..gains import Gains, Progress, Replaced, shape_of
+from ...types import Bool, Float, TestSet
+from ..gains import Gains, Progress, Replaced
 from .features import Grams, features, grams, image_frequency
 
 _CAPTIONS = "give captions with image ids, as JSON lines or as annotations of COCO"
 
 
-def load(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """CIDEr-D (or plain CIDEr) of every caption c against the captions S of an image, from 0 to 10.
 
     CIDEr-D(c, S) = 10 mean_{n=1..4} mean_{r in S} sum_g min(w_g(c), w_g(r)) w_g(r) / (|w(c)|_n |w(r)|_n)
@@ -43,24 +43,24 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     """
     tokens, own = settings["tokens"], settings["own"]
     report = progress or (lambda done: None)
-    found = grams(tokenise(split.captions or (), tokens))
+    found = grams(tokenise(test.columns.texts or (), tokens))
     report(0.4)
     note(*found.tokens.notes)
-    _note_edge_cases(found, split, own)
-    idf, corpus = _weights(found, split, settings["df"], tokens)
+    _note_edge_cases(found, test, own)
+    idf, corpus = _weights(found, test, settings["df"], tokens)
     report(0.6)
     clip = settings["variant"] == "d"
-    weighted = features(found, split.owners, len(split.image_ids), idf, clip=clip)
+    weighted = features(found, test.owners, len(test.rows), idf, clip=clip)
     report(1.0)
-    values = Replaced(weighted, split.owners, weighted.without_itself()) if own == "out" else weighted
-    return Gains("cider", {**settings, "df": corpus}, shape_of(split), values, lowest=0.0)
+    values = Replaced(weighted, test.owners, weighted.without_itself()) if own == "out" else weighted
+    return Gains("cider", {**settings, "df": corpus}, test.shape, values, lowest=0.0)
 
 
-def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str]:
+def _weights(found: Grams, test: TestSet, source: str, tokens: str) -> tuple[Float, str]:
     """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature."""
     if source == "split":
-        df: npt.NDArray[np.int32] = image_frequency(found.gram, split.owners[found.caption], len(found))
-        images, corpus, where = len(np.unique(split.owners)), "split", "the split"  # those with captions
+        df: npt.NDArray[np.int32] = image_frequency(found.gram, test.owners[found.caption], len(found))
+        images, corpus, where = len(np.unique(test.owners)), "split", "the split"  # those with captions
     else:
         df, images = corpus_df(source, tokens, found)
         corpus, where = f"{Path(source).name}#{sha256_of(source)[:12]}", source
@@ -75,21 +75,19 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
     return elementary.log(images) - elementary.log(np.maximum(df, 1)), corpus
 
 
-def _note_edge_cases(found: Grams, split: Split, own: str) -> None:
+def _note_edge_cases(found: Grams, test: TestSet, own: str) -> None:
     """Note empty and short captions, and images with no or one caption."""
-    length = found.tokens.length
+    length, (row, column) = found.tokens.length, test.sides
     if empty := np.flatnonzero(length == 0).tolist():
-        counted = count_of(len(empty), "caption has", "captions have")
-        note(f"{counted} no tokens (first: id {split.caption_ids[empty[0]]}): CIDEr 0, also as a reference")
+        note(f"{column.have(len(empty))} no tokens (first: id {column.ids[empty[0]]}): CIDEr 0, also as a reference")
     if short := int(((length > 0) & (length < 4)).sum()):
-        note(f"{count_of(short, 'caption has', 'captions have')} fewer than 4 tokens; longer n-grams count as 0")
-    references = np.bincount(split.owners, minlength=len(split.image_ids))
+        note(f"{column.have(short)} fewer than 4 tokens; longer n-grams count as 0")
+    references = np.bincount(test.owners, minlength=len(test.rows))
     if none := int((references == 0).sum()):
-        note(f"{count_of(none, 'image has', 'images have')} no captions, and CIDEr 0 with every caption")
+        note(f"{row.have(none)} no {column.plural}, and CIDEr 0 with every {column.name}")
     single: Bool = references == 1
     if own == "out" and single.any():
-        alone = count_of(int(single.sum()), "image has", "images have")
-        note(f"{alone} one caption only, which then has no references and CIDEr 0")
+        note(f"{row.have(int(single.sum()))} one {column.name} only, which then has no references and CIDEr 0")
 
 
 def _spelled(found: Grams, gram: int) -> str:

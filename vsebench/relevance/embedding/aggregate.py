@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import count_of
 from ...log import note
-from ...types import Float, Int, Split, Vectors, frozen
-from ..gains import Gains, Replaced, Values, captions_of, shape_of
+from ...types import Float, Int, TestSet, Vectors, frozen
+from ..gains import Gains, Replaced, Values, captions_of
 
 GRID = 2.0**26
 # The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
@@ -101,29 +100,28 @@ class CaptionCosine(Values):
 
 
 def caption_cosine(
-    name: str, split: Split, vectors: npt.NDArray[Any], *, agg: str = "max", own: str = "in",
+    name: str, test: TestSet, vectors: npt.NDArray[Any], *, agg: str = "max", own: str = "in",
     settings: Mapping[str, str] | None = None,
 ) -> Gains:  # fmt: skip
     """Gains from one vector a caption.
 
     Args:
         name: the view in metric names.
-        split: the items, with the image of every caption.
+        test: the items, with the image of every caption.
         vectors: (caption, dim) finite floats of any norm, maybe memory-mapped. The gains of a zero vector are 0.
         agg: ``max``, ``mean`` or ``first`` of the image's captions.
         own: with its own image, a caption is compared with all captions (``in``) or with the others (``out``; gain 0
             if there is none), or has gain 1 (``one``).
         settings: further settings for the signature.
     """
-    n_image, n_caption = shape_of(split)
-    first, members = captions_of(split.owners, n_image)
+    (n_image, n_caption), (row, column) = test.shape, test.sides
+    first, members = captions_of(test.owners, n_image)
     count = np.diff(first)
     candidates = unit_rows(vectors)
     if own == "out" and (count == 1).any():
-        alone = count_of(int((count == 1).sum()), "image has", "images have")
-        note(f"{alone} a single caption; with own=out its gain is 0")
+        note(f"{row.have(int((count == 1).sum()))} a single {column.name}; with own=out its gain is 0")
     if (count == 0).any():
-        note(f"{count_of(int((count == 0).sum()), 'image has', 'images have')} no caption, and gain 0")
+        note(f"{row.have(int((count == 0).sum()))} no {column.name}, and gain 0")
     if agg == "max":
         sorted_by_image = bool((members == np.arange(n_caption)).all())
         references, starts = candidates if sorted_by_image else candidates[members], first
@@ -135,9 +133,9 @@ def caption_cosine(
             references = on_grid(np.add.reduceat(candidates[members], begin, axis=0) / count[count > 0, None])
     values: Values = CaptionCosine(frozen(candidates), frozen(references), frozen(starts))
     if own == "one":
-        values = Replaced(values, split.owners, np.ones(n_caption, np.float32))
+        values = Replaced(values, test.owners, np.ones(n_caption, np.float32))
     elif own == "out":
-        values = Replaced(values, split.owners, _rounded(_with_others(candidates, split.owners, agg)))
+        values = Replaced(values, test.owners, _rounded(_with_others(candidates, test.owners, agg)))
     return Gains(name, {**(settings or {}), "agg": agg, "own": own}, (n_image, n_caption), values)
 
 

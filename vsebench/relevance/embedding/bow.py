@@ -17,7 +17,7 @@ from ...log import note
 from ...numeric import elementary
 from ...text.ptb import tokenise
 from ...text.tokens import Tokens
-from ...types import Float, Int, Split, Vectors
+from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Progress
 from .aggregate import caption_cosine
 from .word_vectors import read_word_vectors
@@ -44,7 +44,7 @@ class Bags:
     settings: Mapping[str, str]
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains from a file of word vectors.
 
     Args, see ``sources.Loader``:
@@ -57,17 +57,17 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
     idf = settings["idf"]
-    bags = bags_of(split, argument, settings["tokens"], "bow", progress)
-    weight = idf_weights(bags, split) if idf == "yes" else np.ones(len(bags.words))
+    bags = bags_of(test, argument, settings["tokens"], "bow", progress)
+    weight = idf_weights(bags, test) if idf == "yes" else np.ones(len(bags.words))
     if idf == "yes" and not weight.any():
         note("every word occurs in the captions of every image: with idf all gains are 0")
     return caption_cosine(
-        "bow", split, weighted_sums(bags, weight), agg=settings["agg"], own=settings["own"],
+        "bow", test, weighted_sums(bags, weight), agg=settings["agg"], own=settings["own"],
         settings={**bags.settings, "idf": idf},
     )  # fmt: skip
 
 
-def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress: Progress | None) -> Bags:
+def bags_of(test: TestSet, argument: str | None, tokens: str, name: str, progress: Progress | None) -> Bags:
     """The captions of a split as bags of words with vectors.
 
     Args:
@@ -83,10 +83,10 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
         what = f"{name} needs a file of word vectors"
         raise UsageError(what, fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt")
     path = expanded(argument)
-    tokenised = tokenise(split.captions or (), tokens)
+    tokenised = tokenise(test.columns.texts or (), tokens)
     found = read_word_vectors(path, tokenised.words, progress)
     if not found.words:
-        what = f"none of its {found.total:,} words occurs in the captions of split '{split.name}'"
+        what = f"none of its {found.total:,} words occurs in the captions of split '{test.name}'"
         raise BadInput(what, where=path, fix="give vectors of the captions' language, of lower-case words")
     row_by_word = {word: row for row, word in enumerate(found.words)}
     row_of = np.array([row_by_word.get(word, -1) for word in tokenised.words], np.int64)
@@ -103,12 +103,12 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
     return Bags(start, entries % n_word, count.astype(np.float64), found.words, found.vectors, settings)
 
 
-def idf_weights(bags: Bags, split: Split) -> Float:
+def idf_weights(bags: Bags, test: TestSet) -> Float:
     """(word,) log(images / images with a caption that contains the word)."""
-    image_of = np.repeat(split.owners, np.diff(bags.start))
-    pairs = np.unique(bags.word * len(split.image_ids) + image_of)
-    images = np.bincount(pairs // len(split.image_ids), minlength=len(bags.words))
-    return elementary.log(len(split.image_ids) / np.maximum(images, 1))
+    image_of = np.repeat(test.owners, np.diff(bags.start))
+    pairs = np.unique(bags.word * len(test.rows) + image_of)
+    images = np.bincount(pairs // len(test.rows), minlength=len(bags.words))
+    return elementary.log(len(test.rows) / np.maximum(images, 1))
 
 
 def weighted_sums(bags: Bags, weight: Float) -> Float:

@@ -20,18 +20,18 @@ from ...files.regular import expanded
 from ...log import note
 from ...sets import placing
 from ...sets.match import rows_of
-from ...types import Split
+from ...types import TestSet
 from ..gains import Gains, Progress
 from ..matrix import check_values
 from . import encoders
 from .aggregate import caption_cosine
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains of a sentence encoder, or of caption vectors in a file.
 
     Args, see ``sources.Loader``:
-        split: with its captions, unless the vectors come from a file.
+        test: with its captions, unless the vectors come from a file.
         argument: a sentence-transformers model (name or folder), or a file of caption vectors; the model
             all-MiniLM-L6-v2 when None.
         settings: ``agg`` (max, mean, first) and ``own`` (in, one, out).
@@ -42,23 +42,23 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     """
     if argument is not None and (argument.lower().endswith(array_endings()) or expanded(argument).is_file()):
         path = expanded(argument)
-        vectors = read_vectors(path, split)
+        vectors = read_vectors(path, test)
         identity = f"{path.name}#{_fingerprint(vectors, path)}"
     else:
         if argument is None:
             note(f"no encoder is named, {encoders.MINILM} is used")
-        if split.captions is None:
-            what = f"sentence needs the captions of split '{split.name}', which are not known"
+        if test.columns.texts is None:
+            what = f"sentence needs the captions of split '{test.name}', which are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
         model = encoders.find(argument or encoders.MINILM)
-        vectors, identity = encoders.embed(split.captions, model, progress), model.identity
+        vectors, identity = encoders.embed(test.columns.texts, model, progress), model.identity
         _fingerprint(vectors, Path(model.source))
     return caption_cosine(
-        "sentence", split, vectors, agg=settings["agg"], own=settings["own"], settings={"model": identity}
+        "sentence", test, vectors, agg=settings["agg"], own=settings["own"], settings={"model": identity}
     )
 
 
-def read_vectors(path: Path, split: Split) -> npt.NDArray[Any]:
+def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
     """(caption, dim) vectors of a file in the order of the split.
 
     Rows are matched by ``text_ids`` where the file has them. Otherwise they are in the order of the split, which for a
@@ -69,14 +69,15 @@ def read_vectors(path: Path, split: Split) -> npt.NDArray[Any]:
     """
     stored = read_array(path, TEXTS, "save one vector a caption of the split with np.save")
     if stored.text_ids is None:
-        if len(stored.values) != len(split.caption_ids):
-            what = f"{len(stored.values):,} vectors for the {len(split.caption_ids):,} captions of split '{split.name}'"
+        if len(stored.values) != len(test.columns):
+            items = f"{len(test.columns):,} {test.columns.plural} of split '{test.name}'"
+            what = f"{len(stored.values):,} vectors for the {items}"
             fix = "save one vector a caption, in the order of the split, or with their text_ids"
             raise BadInput(what, where=path, fix=fix)
-        note(placing.order_note(path.name, ["caption"], split))
-        place = placing.order(split, "caption")
+        note(placing.order_note(path.name, [test.columns.name], test))
+        place = placing.order(test, test.columns.name)
         return stored.values if place is None else stored.values[place]
-    order = rows_of(stored.text_ids, split.caption_ids, split.image_ids, "text", split.name, path)
+    order = rows_of(stored.text_ids, test.columns.ids, test.rows.ids, "text", test.name, path)
     if len(stored.text_ids) != len(stored.values):
         what = f"{len(stored.text_ids):,} text ids for {len(stored.values):,} vectors"
         raise BadInput(what, where=path, fix="save one id a vector")

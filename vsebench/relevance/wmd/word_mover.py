@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import UsageError
-from ...types import Int, Split, Vectors
+from ...types import Int, TestSet, Vectors
 from ..embedding.bow import bags_of
-from ..gains import Gains, Progress, Values, captions_of, shape_of
+from ..gains import Gains, Progress, Values, captions_of
 from .transport import Transport, distances, prepare
 
 MOST_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
@@ -77,7 +77,7 @@ class WordMover(Values):
         return np.asarray(1.0 / (1.0 + (total + smallest)), np.float32)
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains from a file of word vectors.
 
     Captions without a word that has a vector are left out of the sums; their own gains are 0.
@@ -92,9 +92,9 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
     own = settings["own"]
-    bags = bags_of(split, argument, settings["tokens"], "wmd", progress)
-    shape = shape_of(split)
-    first, members = captions_of(split.owners, shape[0])
+    bags = bags_of(test, argument, settings["tokens"], "wmd", progress)
+    shape = test.shape
+    first, members = captions_of(test.owners, shape[0])
     found = WordMover(prepare(bags), members, first, own == "out")
     few = shape[0] * shape[1] <= MOST_PAIRS
     return Gains("wmd", {**bags.settings, "own": own}, shape, found, lowest=0.0, rows_affordable=few)
