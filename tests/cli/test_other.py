@@ -288,23 +288,33 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
 def test_progress_says_that_kernels_are_compiled_and_only_then(
     tty: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from vsebench.numeric import compiled
-
-    @compiled.numba.njit
-    def kernel(x: Any) -> Any:
-        return np.sort(x)[::-1].sum()  # takes a second to compile
+    from vsebench.numeric import compiled, compiling
 
     monkeypatch.setattr(terminal, "EVERY", 0.01)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: tty, raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
     said = []
-    for number in (3.0, 2.0):
+    for compiles in (True, False):
         with terminal.Terminal().progress("ranking"):
-            assert kernel(np.array([number])) == number
+            if compiles:
+                compiling.start()
+            time.sleep(0.3)
+        if compiles:
+            compiling.end()
         said.append(capsys.readouterr().err)
     assert re.search(r"ranking.*compiling kernels, once after installation: \d+", said[0])
     assert "compiling" not in said[1]
+
+    @compiled.numba.njit
+    def kernel(x: Any) -> Any:
+        return x.sum()
+
+    started = []
+    for number in (3.0, 2.0):
+        assert kernel(np.array([number])) == number
+        started.append(compiling._started)
+    assert started[0] == started[1] > 1, "what numba compiles is counted, once"
 
 
 def failing(error: BaseException) -> Callable[..., None]:
