@@ -55,7 +55,6 @@ class TestSet:
         image_of: (column,) int64, the row that a column was written for; None where columns have no row of their own.
         folds: (row,) and (column,) int64, the folds of both, or None.
         in_folds: every query is ranked within its fold.
-        both: False where only the columns are ranked, for the rows.
         ordered: whether the order of rows without ids is known, see ``sets.placing``.
     """
 
@@ -67,7 +66,6 @@ class TestSet:
     image_of: Int | None = None
     folds: tuple[Int, Int] | None = None
     in_folds: bool = False
-    both: bool = True
     ordered: bool = True
 
     @property

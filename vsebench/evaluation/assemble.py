@@ -219,7 +219,7 @@ def clipped(metrics: Sequence[Metric], split: Split) -> None:
         warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
 
 
-BLOCK = 2048  # queries whose gains are computed at once
+BLOCK = 2048  # queries whose gains are computed together
 
 
 def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:

@@ -1,4 +1,4 @@
-"""Corrected scores: the bank is read, and the scores of both directions are corrected at once."""
+"""Corrections of hubness: read the bank, and correct the scores of both directions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .inputs import Input
 from .plan import Plan
 
 TRANSDUCTIVE = "transductive"
-SAMPLE = 32  # items of the gallery by whose scores queries are told apart, also in files of another precision
+SAMPLE = 32  # items of the gallery; queries with the same scores of these are the same query
 Scorers = Mapping[Direction, Scorer]
 
 

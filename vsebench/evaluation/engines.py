@@ -204,7 +204,7 @@ def attempt(shard: Shard, job: Job) -> tuple[str, Used, Arrays] | VsebenchError:
     """The worker and what it has computed; or the error that every attempt would have, as that of a wrong input.
 
     Raises:
-        WorkersLost: this worker cannot, for want of memory or by its device, and another one may.
+        WorkersLost: this worker lacks memory or its device failed; another one may succeed.
     """
     from distributed import get_worker
 
@@ -230,7 +230,7 @@ def _client(request: Request) -> Iterator[Any]:
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters is checked (_check_workers)
-        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))  # what fails is said in one error
+        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))  # one error says what failed
         where: Any = request.scheduler
         if where is not None:
             _check_scheduler(where)

@@ -138,7 +138,7 @@ def elsewhere(request: Request) -> Request:
 
 
 def _absolute(name: str, given: Any) -> Any:
-    """The path that an argument is, or all that it has, with their folders; raises UsageError for anything else."""
+    """A path, or the paths in a list or a mapping, made absolute; raises UsageError for anything else."""
     if isinstance(given, Mapping):
         return {key: _absolute(name, x) for key, x in given.items()}
     if isinstance(given, (list, tuple)) and name != "captions":  # a list of these is in memory
