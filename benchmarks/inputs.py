@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vsebench import Split, load_split
+from vsebench import TestSet, load_split
 from vsebench.errors import MissingPackage
 from vsebench.types import DIRECTIONS
 
@@ -72,7 +72,7 @@ class Inputs:
         return self.images == COCO_IMAGES
 
     @cached_property
-    def coco(self) -> Split | None:
+    def coco(self) -> TestSet | None:
         """COCO 5K, None without its package."""
         try:
             return load_split("coco-5k")
@@ -96,26 +96,28 @@ class Inputs:
         images = points + 0.8 * weight * rng.standard_normal(points.shape)
         texts = np.repeat(points, CAPTIONS, axis=0) + 1.1 * weight * rng.standard_normal((captions, SIGNAL))
         projection = rng.standard_normal((SIGNAL, self.dim)) / np.sqrt(SIGNAL)
-        ids = (self.coco.image_ids, self.coco.caption_ids) if self.coco else (np.arange(n), np.arange(captions))
+        ids = (self.coco.rows.ids, self.coco.columns.ids) if self.coco else (np.arange(n), np.arange(captions))
         return World(unit(images @ projection), unit(texts @ projection), ids[0][:n], ids[1][:captions])
 
     @cached_property
-    def split(self) -> Split:
+    def split(self) -> TestSet:
         """COCO 5K, or a custom split with five folds for a part of it."""
         if self.complete and self.coco is not None:
             return self.coco
         image_of = np.repeat(np.arange(self.images), CAPTIONS)
-        return Split("custom", *self.world[2:], image_of, fold=np.arange(self.images) * 5 // self.images)
+        return TestSet.captioned("custom", *self.world[2:], image_of, fold=np.arange(self.images) * 5 // self.images)
 
     @cached_property
-    def captions(self) -> Split:
+    def captions(self) -> TestSet:
         """The first images of COCO 5K with their captions. Raises MissingPackage if these are not installed."""
         coco = load_split("coco-5k", captions=True)
         if self.complete:
             return coco
         kept = np.flatnonzero(coco.image_of < self.images)
-        texts = tuple(coco.captions[i] for i in kept)
-        return Split("custom", coco.image_ids[: self.images], coco.caption_ids[kept], coco.image_of[kept], texts)
+        texts = tuple(coco.columns.texts[i] for i in kept)
+        return TestSet.captioned(
+            "custom", coco.rows.ids[: self.images], coco.columns.ids[kept], coco.image_of[kept], texts
+        )
 
     @cached_property
     def folder(self) -> tempfile.TemporaryDirectory[str]:
@@ -198,7 +200,7 @@ class Inputs:
         return Gains("cider", {}, values.shape, BothWays(values, np.ascontiguousarray(values.T)), lowest=0.0)
 
 
-def _moved_together(points: Array, split: Split) -> Array:
+def _moved_together(points: Array, split: TestSet) -> Array:
     """(image, SIGNAL) points after three steps towards the mean of the images that ECCV Caption and CxC link."""
     import scipy.sparse
 

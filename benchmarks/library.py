@@ -99,12 +99,12 @@ def ks(given: Inputs) -> list[int]:
 def of_gains(given: Inputs, metrics: Sequence[str] = (), view: str = "cider", in_memory: bool = False) -> Work:
     """Metrics (CS@k without names) of gains in memory, or of judgements as a matrix; from vectors, or from scores."""
     images, captions = given.world[:2]
-    gains = {view: given.gains if view == "cider" else of_array(given.split.test_set, given.judged)}
+    gains = {view: given.gains if view == "cider" else of_array(given.split, given.judged)}
     system = System(Matrix(images @ captions.T) if in_memory else Dot(images, captions))
     names = {parse(f"{view}:{m}"): m for m in metrics or [f"CS[captions=all]@{k}" for k in ks(given)]}
 
     def work() -> Outcome:
-        found = engine.run(system, given.split.test_set, list(names), gains)
+        found = engine.run(system, given.split, list(names), gains)
         return Outcome({f"{names[m]} {DIRECTIONS[side]}": out.values for (m, side), out in found.items()})
 
     return work
@@ -113,12 +113,12 @@ def of_gains(given: Inputs, metrics: Sequence[str] = (), view: str = "cider", in
 def of_lists(given: Inputs) -> Work:
     """Metrics of retrieved lists."""
     lists = tuple(Tops.of(given.lists[d][0], None, len(given.sides(d)[1])) for d in DIRECTIONS)
-    gains = {"matrix": of_array(given.split.test_set, given.judged)}
+    gains = {"matrix": of_array(given.split, given.judged)}
     relevant = [relevance.load("gt", given.split, d) for d in DIRECTIONS]
 
     def work() -> Outcome:
         rows, columns = (Observation({"gt": ranks_of_lists(*one)}) for one in zip(lists, relevant, strict=True))
-        found = from_lists({0: lists[0], 1: lists[1]}, given.split.test_set, [parse("matrix:nDCG@10")], gains)
+        found = from_lists({0: lists[0], 1: lists[1]}, given.split, [parse("matrix:nDCG@10")], gains)
         graded = {f"nDCG@10 {DIRECTIONS[side]}": out.values for (_, side), out in found.items()}
         return Outcome({**values_of((rows, columns), ("R@1", "R@5", "R@10", "Recall@100", "R-P")), **graded})
 

@@ -311,9 +311,9 @@ def kendalltau(given: Inputs) -> Work:
 def one_caption(given: Inputs) -> Work:
     """CIDEr-D of the middle caption with every image, as the scorer of ``pycocoevalcap`` computes it."""
     split = given.captions
-    tokenised = [" ".join(words) for words in tokenise(split.captions or ()).lists()]
+    tokenised = [" ".join(words) for words in tokenise(split.columns.texts or ()).lists()]
     n = len(tokenised)
-    of = [np.flatnonzero(split.image_of == image).tolist() for image in range(len(split.image_ids))]
+    of = [np.flatnonzero(split.image_of == image).tolist() for image in range(len(split.rows.ids))]
 
     def work() -> Outcome:
         from pycocoevalcap.cider.cider_scorer import CiderScorer

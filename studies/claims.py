@@ -123,7 +123,7 @@ def judge(
     """
     first: dict[str, Any] = {}
     for key, report in reports.items():
-        ids = None if report.items is None else report.items.image_ids
+        ids = None if report.items is None else report.items.rows.ids
         if ids is None or not np.array_equal(first.setdefault(key[0], ids), ids):
             where = "/".join(map(str, key))
             raise BadInput("has no per-query values, or other test images", where=where, fix="run the suite again")

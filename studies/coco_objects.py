@@ -91,10 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     row_of, vectors = read_objects(given.objects)
     val, captions, test = read_val(given.val), read_captions(), load_split("coco-5k")
-    tested = test.image_ids.tolist()
+    tested = test.rows.ids.tolist()
     if set(val) - set(captions) or set(val) & set(tested) or 2 * len(captions.keys() & row_of) < len(captions):
         raise SystemExit("val has images that are not of val2014 or are tested, or half of val2014 has no objects")
-    of_test = dict(zip(tested, test.caption_ids.reshape(-1, CAPTIONS).tolist(), strict=True))
+    of_test = dict(zip(tested, test.columns.ids.reshape(-1, CAPTIONS).tolist(), strict=True))
     others = set(captions) - {*val, *tested}
     parts = {"train": sorted(others), "dev": val, "testall": tested}
     given.folder.mkdir(parents=True)

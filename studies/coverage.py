@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import vsebench
-from vsebench import Split
+from vsebench import TestSet
 from vsebench.files.atomic import write_atomically
 
 STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"
@@ -44,16 +44,16 @@ LATENT = np.random.default_rng(11).standard_normal((60, 24))  # kinds of images
 Array = npt.NDArray[Any]
 
 
-class TestSet(NamedTuple):
+class World(NamedTuple):
     """One sample: its split, (image, caption) float32 gains, and (images, captions) of equally good systems."""
 
-    split: Split
+    split: TestSet
     gains: Array
     systems: tuple[tuple[Array, Array], ...]
 
 
-def draw(images: int, rng: np.random.Generator) -> TestSet:
-    """A fresh test set with two systems."""
+def draw(images: int, rng: np.random.Generator) -> World:
+    """A fresh world with two systems."""
 
     def unit(x: Array) -> Array:
         return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
@@ -67,7 +67,7 @@ def draw(images: int, rng: np.random.Generator) -> TestSet:
     gains = (np.maximum(0, unit(place) @ unit(caption).T - 0.1) ** 4 * detail[:, None]).astype(np.float32)
     noisy = ((unit(x + 0.9 * rng.standard_normal(x.shape)).astype(np.float32) for x in (place, caption)) for _ in "ab")
     systems = tuple(map(tuple, noisy))
-    return TestSet(Split("custom", np.arange(images), np.arange(len(image_of)), image_of), gains, systems)
+    return World(TestSet.captioned("custom", np.arange(images), np.arange(len(image_of)), image_of), gains, systems)
 
 
 def one(images: int, number: int) -> pd.DataFrame:

@@ -233,10 +233,10 @@ def per_image(report: vb.Report, metric: str, direction: str | None) -> Float:
     if items is None or result is None or result.per_query is None or result.queries is None:
         raise BadInput(f"has no per-query values of {metric}", where=report.split, fix="evaluate it in the suite")
     of_images = str(direction).startswith("i")
-    image = pd.Index(items.image_ids if of_images else items.caption_ids).get_indexer(pd.Index(result.queries))
+    image = pd.Index(items.rows.ids if of_images else items.columns.ids).get_indexer(pd.Index(result.queries))
     if not of_images and items.image_of is not None:
         image = items.image_of[image]
-    images = len(items.image_ids)
+    images = len(items.rows.ids)
     sums, queries = np.bincount(image, result.per_query, images), np.bincount(image, minlength=images)
     value = sums.sum() / queries.sum()
     return np.asarray(value + (sums - value * queries) * (images / queries.sum()))

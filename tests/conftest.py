@@ -26,7 +26,7 @@ from tests.gates import (  # noqa: F401
 from tests.messages import Messages
 from vsebench.cli import terminal
 from vsebench.log import Log, logged
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 # A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -115,7 +115,7 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def coco() -> Split:
+def coco() -> TestSet:
     """The COCO 5K test split, ids only; skips without the package that carries them."""
     if find_spec("eccv_caption") is None:
         pytest.skip("eccv_caption is not installed (pip install 'vsebench[text]')")
@@ -180,7 +180,7 @@ def built_scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def scenes_split(built_scenes: Path, monkeypatch: pytest.MonkeyPatch) -> Split:
+def scenes_split(built_scenes: Path, monkeypatch: pytest.MonkeyPatch) -> TestSet:
     """The test split of ``SCENES``, with its captions; the cache is the one that they are built in."""
     import vsebench
 

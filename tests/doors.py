@@ -23,7 +23,7 @@ SAME: dict[str, Any] = {"captions_per_image": 2, "metrics": METRICS, "resamples"
 SMALL = ((count, "TILE_COLUMNS", 37), (count, "TILE_BYTES", 8 << 10), (graded, "MOST_SCORES", 2000))
 Door = Callable[[Path, dict[str, Any]], dict[str, Any] | Report]
 DOORS: dict[str, Door] = {}
-SPLIT = vb.Split("custom", np.arange(N), np.arange(2 * N), np.arange(2 * N) // 2)
+SPLIT = vb.TestSet.captioned("custom", np.arange(N), np.arange(2 * N), np.arange(2 * N) // 2)
 
 
 def door(name: str, *marks: pytest.MarkDecorator) -> Callable[[Door], Door]:

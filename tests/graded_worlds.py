@@ -16,7 +16,7 @@ from tests.worlds import splits
 from vsebench.graded.engine import Found, run
 from vsebench.metrics import Metric, parse
 from vsebench.rank.scorers import Dot, Matrix, System
-from vsebench.types import BOTH, Bool, Int, Split, Vectors
+from vsebench.types import BOTH, Bool, Int, TestSet, Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class FakeGains:
 def graded_worlds(draw: st.DrawFn, lowest: int = 0) -> oracle_graded.World:
     """A split in folds, tied scores, and tied gains, which are multiples of 1/4 and exact in float32."""
     split = draw(splits(images=5))
-    shape = (len(split.image_ids), len(split.caption_ids))
+    shape = (len(split.rows.ids), len(split.columns.ids))
     scores = draw(hnp.arrays(np.int64, shape, elements=st.integers(-3, 3))) / 2
     gains = draw(hnp.arrays(np.int64, shape, elements=st.integers(lowest, 4))) / 4
     return oracle_graded.World(split, scores, gains)
@@ -65,7 +65,9 @@ def large_world(n: int, per_image: int, seed: int, folds: int = 4, lowest: int =
     """A larger world with many ties; some images have one caption more."""
     rng = np.random.default_rng(seed)
     image_of = np.sort(np.concatenate([np.repeat(np.arange(n), per_image), rng.integers(0, n, n // 3)]))
-    split = Split("custom", np.arange(n), np.arange(len(image_of)), image_of, fold=np.arange(n) * folds // n)
+    split = TestSet.captioned(
+        "custom", np.arange(n), np.arange(len(image_of)), image_of, fold=np.arange(n) * folds // n
+    )
     shape = (n, len(image_of))
     return oracle_graded.World(split, rng.integers(0, 40, shape) / 8, rng.integers(lowest, 12, shape) / 8)
 
@@ -93,15 +95,15 @@ def same_values(system: System, world: oracle_graded.World, names: Iterable[str]
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
         given: dict[str, Any] = {"threads": 2, "influence": influence}
-        wanted = run(system, world.split.test_set, metrics, gains, **given)
-        same_found(run(system, world.split.test_set, metrics, gains, **given, **options), wanted)
+        wanted = run(system, world.split, metrics, gains, **given)
+        same_found(run(system, world.split, metrics, gains, **given, **options), wanted)
 
 
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
     """Values of the library, from the score matrix."""
     gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
     metrics, options = [parse(n) for n in names], {"candidates": world.candidates, **options}
-    return run(System(Matrix(world.scores)), world.split.test_set, metrics, gains, **options)
+    return run(System(Matrix(world.scores)), world.split, metrics, gains, **options)
 
 
 def spec_of(metric: Metric) -> oracle_graded.Spec:

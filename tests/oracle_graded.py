@@ -1,6 +1,6 @@
 """Graded metrics by their definitions: one query at a time, pairs by two loops, sets as sets.
 
-Shares no code with the library but the types ``Split`` and ``Candidates``.
+Shares no code with the library but the types ``TestSet`` and ``Candidates``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests import oracle
-from vsebench.types import EVERYTHING, Both, Candidates, Split, Which
+from vsebench.types import EVERYTHING, Both, Candidates, TestSet, Which
 
 Matrix = npt.NDArray[np.float64]  # (image, caption)
 
@@ -59,7 +59,7 @@ class Spec:
 class World:
     """Scores and gains of all pairs."""
 
-    split: Split
+    split: TestSet
     scores: Matrix
     gains: Matrix
     table: dict[int, float] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class World:
     def items(self, spec: Spec, side: Which, fold: int | None) -> tuple[list[int], list[int]]:
         """(queries, gallery) of one fold."""
         split = self.split
-        images = [i for i in range(len(split.image_ids)) if fold is None or split.fold[i] == fold]  # type: ignore[index]
+        images = [i for i in range(len(split.rows.ids)) if fold is None or split.row_folds[i] == fold]  # type: ignore[index]
         images = [i for i in images if i != self.removed]
-        captions = [c for c in range(len(split.caption_ids)) if split.image_of[c] in images]
+        captions = [c for c in range(len(split.columns.ids)) if split.image_of[c] in images]
         if spec.captions == "first":
             captions = [c for c in captions if c == min(np.flatnonzero(split.image_of == split.image_of[c]))]
         return (images, captions) if side == 0 else (captions, images)
@@ -84,7 +84,7 @@ class World:
         """Query -> value."""
         folds: list[int | None] = [None]
         if spec.on != "split":
-            folds = sorted(set(self.split.fold.tolist()))  # type: ignore[union-attr]
+            folds = sorted(set(self.split.row_folds.tolist()))  # type: ignore[union-attr]
             folds = folds[:1] if spec.on == "block" else folds
         out = {}
         for fold in folds:

@@ -36,7 +36,7 @@ from vsebench.relevance.spice.file import Tuples
 from vsebench.relevance.spice.spice import gains as spice_gains
 from vsebench.scenes.shares import holds, match
 from vsebench.scenes.truth import Truth
-from vsebench.types import Embeddings, Split
+from vsebench.types import Embeddings, TestSet
 
 IMAGES, EACH, DIM = 60, 5, 300
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me", "no", "pi", "ra", "su", "ty") for b in "abcdefghijkl"]
@@ -60,7 +60,9 @@ def captions(rng: np.random.Generator) -> list[str]:
 def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
     """(specification, gains) of every kind."""
     texts = captions(rng)
-    split = Split("custom", np.arange(IMAGES), np.arange(len(texts)), np.arange(len(texts)) // EACH, tuple(texts))
+    split = TestSet.captioned(
+        "custom", np.arange(IMAGES), np.arange(len(texts)), np.arange(len(texts)) // EACH, tuple(texts)
+    )
     glove, vectors, matrix = folder / "glove.txt", folder / "vectors.npy", folder / "matrix.npy"
     glove.write_text("".join(f"{w} {' '.join(map(repr, rng.standard_normal(50).tolist()))}\n" for w in WORDS))
     np.save(vectors, rng.standard_normal((len(texts), DIM)).astype(np.float32) + 0.3)
@@ -74,7 +76,7 @@ def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, An
     parsed = Tuples(
         tuple(dict.fromkeys(texts)), tuple(tuple((w,) for w in t.split()) for t in dict.fromkeys(texts)), synsets
     )
-    yield "spice", spice_gains(split.test_set, parsed)
+    yield "spice", spice_gains(split, parsed)
     truth = Truth(*world()[2:])
     for name, share in (("match", match(truth)), ("holds", holds(truth))):
         yield name, Gains(name, {}, (len(truth.scenes), len(truth.facts)), share)
@@ -123,11 +125,11 @@ def main() -> None:
     )
     images = rng.standard_normal((IMAGES, DIM)).astype(np.float32)
     of_texts = np.repeat(images, EACH, axis=0) + 3 * rng.standard_normal((IMAGES * EACH, DIM)).astype(np.float32)
-    split = Split("custom", np.arange(IMAGES), np.arange(len(of_texts)), np.arange(len(of_texts)) // EACH)
+    split = TestSet.captioned("custom", np.arange(IMAGES), np.arange(len(of_texts)), np.arange(len(of_texts)) // EACH)
     rated = rng.integers(0, IMAGES, 500)
     task = Task("SITS", split, ("caption", "image"), rated * EACH, rated[::-1], np.ones((500, 1)), split.image_of)
-    both: Any = {"image": Embeddings("image", split.image_ids, images)}
-    both["caption"] = Embeddings("caption", split.caption_ids, of_texts)
+    both: Any = {"image": Embeddings("image", split.rows.ids, images)}
+    both["caption"] = Embeddings("caption", split.columns.ids, of_texts)
     found["rated pairs"] = digest(models.similarities(task, both))
     for similarity in ("cosine", "euclidean"):
         report = vb.evaluate_unimodal(images, images[:, :7].astype(np.float64), similarity=similarity)

@@ -9,25 +9,25 @@ import numpy as np
 
 import vsebench
 from vsebench.results.report import Report
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 IMAGES = 24
 
 
-def split(images: int = IMAGES, offset: int = 100) -> Split:
+def split(images: int = IMAGES, offset: int = 100) -> TestSet:
     """A custom split of so many images with three captions each, in two folds."""
     owner = np.repeat(np.arange(images), 3)
-    return Split(
+    return TestSet.captioned(
         "custom", np.arange(images) + offset, np.arange(3 * images) + 1000 + offset, owner,
         fold=np.arange(images) * 2 // images,
     )  # fmt: skip
 
 
-def report(noise: float, seed: int = 0, world: Split | None = None, **options: object) -> Report:
+def report(noise: float, seed: int = 0, world: TestSet | None = None, **options: object) -> Report:
     """A model whose captions are its images plus noise: less noise is better."""
     world = world or split()
     rng = np.random.default_rng(9)
-    images = rng.standard_normal((len(world.image_ids), 8))
+    images = rng.standard_normal((len(world.rows.ids), 8))
     captions = images[world.image_of] + noise * np.random.default_rng(seed).standard_normal((len(world.image_of), 8))
     return vsebench.evaluate(images, captions, split=world, **{"metrics": "all", "resamples": 50, **options})
 

@@ -12,7 +12,7 @@ from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.matrix import of_array
-from vsebench.types import DIRECTIONS, Split, Vectors
+from vsebench.types import DIRECTIONS, TestSet, Vectors
 
 TABLE = {"cat": [1.0, 0.0, 0.5], "dog": [0.5, 1.0, 0.0], "the": [0.25, 0.25, 0.25], "sat": [-1.0, 2.0, 0.0]}
 
@@ -29,16 +29,16 @@ def saved(path: Path, lines: list[str], end: str = "\n") -> Path:
     return path
 
 
-def split_of(captions: list[str], image_of: list[int], images: int | None = None) -> Split:
+def split_of(captions: list[str], image_of: list[int], images: int | None = None) -> TestSet:
     """A split of captions with the image of each; the last images may have none."""
     ids = np.arange(max(image_of) + 1 if images is None else images)
-    return Split("custom", ids, np.arange(len(captions)), np.array(image_of), tuple(captions))
+    return TestSet.captioned("custom", ids, np.arange(len(captions)), np.array(image_of), tuple(captions))
 
 
 def matrix_gains(values: np.ndarray) -> Gains:
     """(image, caption) gains of a split of that shape."""
     images, captions = values.shape
-    return of_array(split_of([""] * captions, [0] * captions, images).test_set, values)
+    return of_array(split_of([""] * captions, [0] * captions, images), values)
 
 
 def whole(gains: Gains, block: int = 3) -> Vectors:

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from tests import oracle
 from vsebench.rank.count import Targets
 from vsebench.rank.scorers import Dot, Scorer, System
-from vsebench.types import Both, Candidates, Relevance, Split
+from vsebench.types import Both, Candidates, Relevance, TestSet
 
 
 def relevance(
@@ -46,9 +46,9 @@ def stored(items: Mapping[int, Iterable[int]], shape: tuple[int, int]) -> csr_ar
     return csr_array((np.arange(len(flat)) - 1.0, flat, np.cumsum([0, *map(len, rows)])), shape=shape)
 
 
-def own(split: Split) -> Both[Relevance]:
+def own(split: TestSet) -> Both[Relevance]:
     """The ground truth: the captions of an image, the image of a caption."""
-    rows = {i: np.flatnonzero(split.image_of == i).tolist() for i in range(len(split.image_ids))}
+    rows = {i: np.flatnonzero(split.image_of == i).tolist() for i in range(len(split.rows.ids))}
     return relevance(rows), relevance({c: [int(i)] for c, i in enumerate(split.image_of)})
 
 
@@ -112,7 +112,7 @@ def worlds(draw: st.DrawFn, images: int = 7, captions: int = 10, reach: int = 2)
 
 
 @st.composite
-def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
+def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> TestSet:
     """A split with captions in the order of their images, at least one an image, in folds if ``folds``."""
     counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=images))
     n = len(counts)
@@ -120,12 +120,12 @@ def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
     fold = None
     if folds:
         fold = np.cumsum(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-    return Split("custom", np.arange(n) + 100, np.arange(len(image_of)) + 1000, image_of, fold=fold)
+    return TestSet.captioned("custom", np.arange(n) + 100, np.arange(len(image_of)) + 1000, image_of, fold=fold)
 
 
-def same_fold(split: Split) -> Both[Candidates]:
+def same_fold(split: TestSet) -> Both[Candidates]:
     """Only items of the query's fold are candidates."""
-    sides: Any = split.test_set.folds
+    sides: Any = split.folds
     return Candidates(fold=sides), Candidates(fold=sides[::-1])
 
 
@@ -165,7 +165,7 @@ class Model:
 
     images: npt.NDArray[np.float32]
     texts: npt.NDArray[np.float32]
-    split: Split
+    split: TestSet
 
     @property
     def vectors(self) -> dict[str, npt.NDArray[np.float32]]:
@@ -202,5 +202,5 @@ def world(
     x = rng.standard_normal((images, dim)) + common
     y = x[owner] + noise * rng.standard_normal((len(owner), dim))
     captions = tuple(" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in owner)
-    split = Split("custom", np.arange(images), np.arange(len(owner)), owner, captions)
+    split = TestSet.captioned("custom", np.arange(images), np.arange(len(owner)), owner, captions)
     return Model(x.astype(np.float32), y.astype(np.float32), split)

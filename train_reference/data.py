@@ -27,7 +27,7 @@ from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
 from vsebench.text.ptb import tokenise
-from vsebench.types import Int, Split
+from vsebench.types import Int, TestSet
 from vsebench.unimodal.labels import label_distance_of
 from vsebench.unimodal.queries import Selection
 
@@ -132,7 +132,7 @@ class Part:
         label_distance: of the labels, as for ``vsebench.evaluate_unimodal``.
     """
 
-    split: Split
+    split: TestSet
     images: Images
     labels: npt.NDArray[Any] | None = None
     label_distance: str | None = None
@@ -140,14 +140,14 @@ class Part:
     @property
     def captions(self) -> tuple[str, ...]:
         """(caption,) the captions as written."""
-        return self.split.captions or ()
+        return self.split.columns.texts or ()
 
 
 def identity(parts: dict[PartName, Part]) -> str:
     """A text that differs between data of other ids, captions, or images: of vectors some images are read."""
     read: list[Any] = []
     for part in parts.values():
-        ids = (part.split.image_ids, part.split.caption_ids, part.split.owners)
+        ids = (part.split.rows.ids, part.split.columns.ids, part.split.owners)
         read += [*(list(map(str, of.tolist())) for of in ids), part.captions]
         if part.images.kind != "pixels":
             some = np.unique(np.linspace(0, len(part.images) - 1, COMPARED).astype(np.int64))
@@ -330,8 +330,8 @@ def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pa
         if spec.kind not in OF_CAPTIONS:
             what = f"loss.degree_of is 'caption', and loss.relevance '{loss.relevance}' is of images"
             raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.degree_of=image")
-        own = np.arange(len(split.caption_ids))
-        split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
+        own = np.arange(len(split.columns.ids))
+        split = TestSet.captioned(split.name, split.columns.ids, split.columns.ids, own, split.columns.texts)
     image_of = split.owners
     gains = load_gains(spec, split, progress).T
     distance = gains.name in SOURCES and SOURCES[gains.name].from_distance

@@ -84,7 +84,7 @@ def embeddings(
     if similarity == "cosine" and not config.model.normalise_images:
         similarity = "dot"  # VSE0: the length of an image changes the ranking of images
     if model.captions is None:
-        found = vb.Embeddings("image", part.split.image_ids, x)
+        found = vb.Embeddings("image", part.split.rows.ids, x)
         labels = {"labels": part.labels, "label_distance": part.label_distance}
         return {"vectors": found, **labels, "similarity": similarity}
     if similarity == "order":
@@ -97,8 +97,8 @@ def embeddings(
         x = np.concatenate([x, np.ones_like(squares[0]), -squares[0]], axis=1)
         y = np.concatenate([2 * y, -squares[1], np.ones_like(squares[1])], axis=1)
         similarity = "dot"
-    images = vb.Embeddings("image", part.split.image_ids, x)
-    texts = vb.Embeddings("caption", part.split.caption_ids, y)
+    images = vb.Embeddings("image", part.split.rows.ids, x)
+    texts = vb.Embeddings("caption", part.split.columns.ids, y)
     return {"split": part.split, "images": images, "texts": texts, "similarity": similarity}
 
 
@@ -139,9 +139,9 @@ def write(found: dict[str, Any], part: Part, config: Config, out: Path) -> None:
 def write_file(found: dict[str, Any], part: Part, path: Path) -> None:
     """Write embeddings or scores with the ids of a part as .npz; raises DiskError."""
     split = part.split
-    arrays: dict[str, Any] = {"image_ids": split.image_ids}
+    arrays: dict[str, Any] = {"image_ids": split.rows.ids}
     if "labels" not in found:
-        arrays |= {"caption_ids": split.caption_ids, "image_of_text": split.owners}
+        arrays |= {"caption_ids": split.columns.ids, "image_of_text": split.owners}
     arrays |= {name: getattr(found[key], "vectors", found[key]) for key, name in ARRAYS.items() if key in found}
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, **arrays)

@@ -434,7 +434,7 @@ def loss_of(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> tor
 def _named(run: Run, batch: dict[str, Any]) -> str:
     """The first ids of a batch, for a message."""
     split, alone = run.parts["train"].split, run.model.captions is None
-    ids = (split.image_ids if alone else split.caption_ids)[batch["items"][:5]]
+    ids = (split.rows.ids if alone else split.columns.ids)[batch["items"][:5]]
     return f"{'images' if alone else 'captions'} {', '.join(map(str, ids.tolist()))}, ..."
 
 

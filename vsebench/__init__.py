@@ -61,7 +61,8 @@ _PUBLIC = {
     "Report": "vsebench.results.report",
     "Encoded": "vsebench.pretrained.encode",
     "EncodedFile": "vsebench.pretrained.several",
-    "Split": "vsebench.types",
+    "TestSet": "vsebench.types",
+    "Side": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
     "VsebenchError": "vsebench.errors",
@@ -100,7 +101,8 @@ if TYPE_CHECKING:
     from .sets.catalogue import load_split as load_split
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance
-    from .types import Split as Split
+    from .types import Side as Side
+    from .types import TestSet as TestSet
     from .unimodal.evaluate import evaluate_unimodal as evaluate_unimodal
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .errors import UsageError, printable
-from .types import Split
+from .types import TestSet
 
 ENCODER = "encoder"  # field: what the encoder of the vectors was given that is not its default
 STAGES = (ENCODER, "fuse", "normalise", "rerank")  # fields: what was done before and after ranking
@@ -22,16 +22,16 @@ OF_SYSTEM = ("vsebench", "score", ENCODER, "fuse", "rerank")  # fields: what a s
 _FORBIDDEN = "|:"
 
 
-def fingerprint(split: Split) -> str:
+def fingerprint(split: TestSet) -> str:
     """Eight hexadecimal digits of a split: its ids, the image of every caption and the folds, in canonical order."""
     digest = hashlib.sha256()
-    for ids in (split.image_ids, split.caption_ids):
+    for ids in (split.rows.ids, split.columns.ids):
         digest.update("\n".join(map(str, ids.tolist())).encode("utf-8", "surrogatepass"))
         digest.update(b"\0")
     if split.image_of is not None:
         digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
-    if split.fold is not None:
-        digest.update(np.ascontiguousarray(split.fold, "<i8").tobytes())
+    if split.row_folds is not None:
+        digest.update(np.ascontiguousarray(split.row_folds, "<i8").tobytes())
     return digest.hexdigest()[:8]
 
 

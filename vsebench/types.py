@@ -8,22 +8,19 @@ Ranks are 1-based and called rank; indices are 0-based and called index or items
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadInput, UsageError, count_of, shown
-from .memory import text_array
-from .testset import Ids as Ids
-from .testset import Int as Int
-from .testset import Side as Side
-from .testset import TestSet as TestSet
-from .testset import Which as Which
+from .arrays import Ids as Ids
+from .arrays import Int as Int
+from .arrays import PathLike as PathLike
+from .arrays import as_array, composed, frozen, id_rows
+from .errors import BadInput, UsageError, count_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,10 +29,10 @@ T = TypeVar("T")
 Both = tuple[T, T]  # of the rows of a test set as queries, and of its columns as queries
 Direction = Literal["i2t", "t2i", "i2i", "t2t"]
 Modality = Literal["image", "caption"]
+Which = Literal[0, 1]  # of the sides of a test set: the rows, the columns
 Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
-PathLike = str | os.PathLike[str]
 # Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
 GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
 JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
@@ -55,192 +52,192 @@ def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
 QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
 # The modality of the queries and that of the gallery.
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
-EXACT = 1 << 53  # float64 has every integer up to it
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 
-def is_path(x: object) -> TypeGuard[PathLike]:
-    """Whether an argument is a path, not an array."""
-    return isinstance(x, str) or hasattr(x, "__fspath__")
-
-
-def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:
-    """An array, a list of rows or a torch tensor, wherever it is, as a numpy array.
-
-    Tensors are taken without their gradient; what numpy has no type for (bfloat16, float8) becomes float32, exactly.
-
-    Raises:
-        UsageError: it is no array, or a masked array with masked entries, named ``name``.
-    """
-    if np.ma.is_masked(x):
-        masked = count_of(int(np.ma.getmaskarray(x).sum()), "masked entry", "masked entries")
-        raise UsageError(f"{name} has {masked}", fix="leave these rows out, or fill them: array.filled(...)")
-    try:
-        if hasattr(x, "detach"):
-            x = x.detach().resolve_conj().resolve_neg().cpu()
-            if x.is_floating_point() and str(x.dtype).startswith(("torch.bfloat", "torch.float8")):
-                x = x.float()
-            return np.asarray(x.numpy())
-        if isinstance(x, (list, tuple)) and any(hasattr(row, "detach") for row in x):
-            x = [as_array(row, name) for row in x]
-        return np.asarray(x)
-    except (TypeError, ValueError, RuntimeError) as error:
-        what = f"{name} cannot be read as an array ({str(error).strip().splitlines()[0][:120]})"
-        fix = "give one dense array, such as torch.cat(batches) or np.concatenate(batches)"
-        raise UsageError(what, fix=fix) from None
-
-
-def numbers(x: Any, name: str, most: int | None = EXACT) -> npt.NDArray[Any]:
-    """An argument as an array of numbers, see ``as_array``.
-
-    Raises:
-        UsageError: naming the argument: it is something else, or has integers larger than ``most``, which float64
-            numbers would round.
-    """
-    array = as_array(x, name)
-    if array.ndim == 0 or array.dtype.kind not in "fiub":
-        what = f"{name} is {shown(x if array.ndim == 0 else array)}"
-        what += f", {array.dtype}" if array.ndim else ""
-        raise UsageError(what, fix="give an array of numbers, one row an item")
-    if most is not None and array.dtype.kind in "iu" and array.size:
-        largest = max(int(array.max()), -int(array.min()))
-        if largest > most:
-            what = f"{name} has integers as large as {largest}, and beyond 2^53 float64 rounds them"
-            raise UsageError(what, fix="subtract a constant from them or scale them, and give them as float64")
-    return array
-
-
-def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:
-    """A read-only view (or converted copy) of ``array``, which itself stays writable."""
-    out = np.asarray(as_array(array), dtype=dtype).view()
-    out.flags.writeable = False
-    return out
-
-
-def stripped(ids: npt.NDArray[np.str_]) -> npt.NDArray[np.str_]:
-    """Strings of any shape without the white space around them, as ids are compared everywhere."""
-    texts = ids.ravel().tolist()
-    bare = [text.strip() for text in texts]
-    return ids if bare == texts else np.array(bare, np.str_).reshape(ids.shape)
-
-
-def composed(text: str) -> str:
-    """A text in Unicode NFC, the one form in which texts are compared: an accent is part of its letter.
-
-    macOS and some keyboards write NFD, a letter and its accents.
-    """
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-def id_rows(ids: Any, what: str) -> Ids:
-    """Ids or indices as a read-only array, integers or strings; raises UsageError naming ``what``."""
-    array = as_array(ids, what)
-    if array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat):
-        array = text_array(array.ravel().tolist(), what).reshape(array.shape)  # of a table
-    if array.dtype.kind == "U":
-        array = stripped(array)
-    if array.ndim != 1 or (array.dtype.kind not in "iuU" and array.size):
-        found = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{ids!r}"
-        raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one an item")
-    return frozen(array)
-
-
-def _owners(image_of: Int, n_image: int, n_caption: int) -> Int:
-    """(caption,) int64 the image of every caption, checked; raises BadInput, UsageError."""
-    image_of = id_rows(image_of, "image_of")
-    if image_of.dtype.kind == "U":
-        raise UsageError("image_of holds strings", fix="give the index of every caption's image, from 0")
-    image_of = frozen(image_of, np.int64)
-    if len(image_of) != n_caption:
-        entries = count_of(len(image_of), "entry", "entries")
-        what = f"image_of_text has {entries} for {count_of(n_caption, 'caption')}"
-        raise BadInput(what, fix="give one image row for every caption")
-    if image_of.min() < 0 or image_of.max() >= n_image:
-        bad = int(np.flatnonzero((image_of < 0) | (image_of >= n_image))[0])
-        what = f"image_of_text[{bad}] = {image_of[bad]} is not an image row ({n_image} images)"
-        raise BadInput(what, fix="count image rows from 0")
-    return image_of
-
-
-def _check_unique(ids: Ids, what: str) -> None:
-    unique, count = np.unique(ids, return_counts=True)
-    if len(unique) != len(ids):
-        first = f"first: {unique[count > 1][0]}, {count[count > 1][0]} times"
-        text = f"{count_of(int((count > 1).sum()), f'{what} id occurs', f'{what} ids occur')} more than once ({first})"
-        raise BadInput(text, fix=f"give every {what} one row and one id")
-
-
 @dataclass(frozen=True, eq=False)
-class Split:
-    """The images and captions of a test set, and the image of every caption.
+class Side:
+    """The items of one side of a test set.
 
     Attributes:
-        name: ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``.
-        image_ids: (image,) int64 or unicode, unique, in the split's canonical order.
-        caption_ids: (caption,) int64 or unicode, unique, in canonical order.
-        image_of: (caption,) int64, index of the image a caption was written for; None where captions belong to no
-            image of their own, so that judgements alone say what is relevant.
-        captions: (caption,) strings in Unicode NFC, or None when they are not loaded or not known.
-        fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
-        places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
-            that is its index. Other files without ids have this order; the user does not see that of the split.
-        in_folds: every query is ranked within its fold, as in COCO 1K.
-        ordered: whether the order of rows without ids is known, see ``sets.placing``; items may come in batches.
+        name: what an item is, as in messages: ``image``, ``caption``.
+        ids: (item,) int64 or unicode, unique, in the order of the test set.
+        texts: (item,) strings in Unicode NFC, or None when they are not loaded or not known.
+        places: (item,) int64, the row of every item in the user's file; None when that is its index. Other files
+            without ids have this order; the user does not see that of the test set.
+        numbered: the items had no ids, and these are the numbers of their rows.
 
     Raises:
-        BadInput: ids repeat, lengths differ, the image of a caption does not exist, or folds are not contiguous.
+        BadInput: no items, ids that repeat, another number of texts.
+        UsageError: ids that are no integers or strings, texts that are no strings.
     """
 
     name: str
-    image_ids: Ids
-    caption_ids: Ids
-    image_of: Int | None
-    captions: tuple[str, ...] | None = None
-    fold: Int | None = None
-    places: tuple[Int | None, Int | None] = (None, None)
+    ids: Ids
+    texts: tuple[str, ...] | None = None
+    places: Int | None = None
+    numbered: bool = False
+
+    def __post_init__(self) -> None:
+        ids = id_rows(self.ids, f"{self.name}_ids")
+        object.__setattr__(self, "ids", ids)
+        if not len(ids):
+            raise BadInput(f"there are no {self.plural}", fix=f"give at least one {self.name}")
+        unique, count = np.unique(ids, return_counts=True)
+        if len(unique) != len(ids):
+            first = f"first: {unique[count > 1][0]}, {count[count > 1][0]} times"
+            occurs = count_of(int((count > 1).sum()), f"{self.name} id occurs", f"{self.name} ids occur")
+            raise BadInput(f"{occurs} more than once ({first})", fix=f"give every {self.name} one row and one id")
+        if self.texts is None:
+            return
+        strings = (self.texts,) if isinstance(self.texts, (str, int)) else tuple(self.texts)
+        if not all(isinstance(x, str) for x in strings):
+            odd = next(x for x in strings if not isinstance(x, str))
+            raise UsageError(f"the texts hold {odd!r:.60} ({type(odd).__name__})", fix="give a list of strings")
+        object.__setattr__(self, "texts", tuple(map(composed, strings)))
+        if len(strings) != len(ids):
+            raise BadInput(f"{count_of(len(strings), f'{self.name} string')} for {count_of(len(ids), self.name)}")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def plural(self) -> str:
+        """What several items are."""
+        return f"{self.name[:-1]}ies" if self.name.endswith("y") else f"{self.name}s"
+
+    def take(self, items: Int) -> Side:
+        """Some of the items, whose rows in the user's file are counted among each other."""
+        texts = None if self.texts is None else tuple(self.texts[item] for item in items.tolist())
+        places = None if self.places is None else np.argsort(np.argsort(self.places[items])).astype(np.int64)
+        return replace(self, ids=self.ids[items], texts=texts, places=places)
+
+    def have(self, n: int) -> str:
+        """The number of some items with a verb: ``1 image has``, ``2 images have``."""
+        return count_of(n, f"{self.name} has", f"{self.plural} have")
+
+
+@dataclass(frozen=True, eq=False)
+class TestSet:
+    """Rows and columns, and what is known of the two before judgements and gains.
+
+    >>> import vsebench as vb
+    >>> vb.TestSet.captioned("mine", ["a.jpg", "b.jpg"], [0, 1, 2], [0, 0, 1]).shape
+    (2, 3)
+
+    Attributes:
+        name: ``coco-5k``, ``custom``.
+        rows, columns: the sides.
+        image_of: (column,) int64, the row that a column was written for; None if columns have no row of their own, so
+            that judgements alone say what is relevant.
+        folds: (row,) and (column,) int64, the folds of both, or None. COCO 1K is five folds of COCO 5K.
+        in_folds: every query is ranked within its fold.
+        ordered: whether the order of rows without ids is known, see ``sets.placing``; items may come in batches.
+
+    Raises:
+        BadInput, UsageError: the row of a column does not exist, or there is not one for every column.
+    """
+
+    __test__ = False  # pytest collects no class of this name
+
+    name: str
+    rows: Side
+    columns: Side
+    image_of: Int | None = None
+    folds: tuple[Int, Int] | None = None
     in_folds: bool = False
     ordered: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("image_ids", "caption_ids"):
-            object.__setattr__(self, name, id_rows(getattr(self, name), name))
-        _check_unique(self.image_ids, "image")
-        _check_unique(self.caption_ids, "caption")
-        n_image, n_caption = len(self.image_ids), len(self.caption_ids)
-        if n_image == 0 or n_caption == 0:
-            what = f"split '{self.name}' is empty: {n_image} images, {n_caption} captions"
-            raise BadInput(what, fix="give at least one image and one caption")
-        if self.image_of is not None:
-            object.__setattr__(self, "image_of", _owners(self.image_of, n_image, n_caption))
-        if self.captions is not None:
-            strings = (self.captions,) if isinstance(self.captions, (str, int)) else tuple(self.captions)
-            if not all(isinstance(x, str) for x in strings):
-                odd = next(x for x in strings if not isinstance(x, str))
-                raise UsageError(f"captions holds {odd!r:.60} ({type(odd).__name__})", fix="give a list of strings")
-            object.__setattr__(self, "captions", tuple(map(composed, strings)))
-        if self.captions is not None and len(self.captions) != n_caption:
-            raise BadInput(f"{count_of(len(self.captions), 'caption string')} for {count_of(n_caption, 'caption')}")
-        if self.fold is not None:
-            object.__setattr__(self, "fold", frozen(self.fold, np.int64))
-            if len(self.fold) != n_image or (np.diff(self.fold) < 0).any():
-                raise BadInput(f"the folds of split '{self.name}' are not contiguous runs of images")
+        if self.image_of is None:
+            return
+        image_of = id_rows(self.image_of, "image_of")
+        if image_of.dtype.kind == "U":
+            what = f"give the index of the {self.rows.name} of every {self.columns.name}, from 0"
+            raise UsageError("image_of holds strings", fix=what)
+        image_of, (rows, columns) = frozen(image_of, np.int64), self.shape
+        if len(image_of) != columns:
+            entries = count_of(len(image_of), "entry", "entries")
+            what = f"image_of_text has {entries} for {count_of(columns, self.columns.name)}"
+            raise BadInput(what, fix=f"give one {self.rows.name} row for every {self.columns.name}")
+        if image_of.min() < 0 or image_of.max() >= rows:
+            bad = int(np.flatnonzero((image_of < 0) | (image_of >= rows))[0])
+            what = f"image_of_text[{bad}] = {image_of[bad]} is not an {self.rows.name} row ({rows} {self.rows.plural})"
+            raise BadInput(what, fix=f"count {self.rows.name} rows from 0")
+        object.__setattr__(self, "image_of", image_of)
 
-    @cached_property
-    def test_set(self) -> TestSet:
-        """The images as rows and the captions as columns."""
-        (rows, columns), (first, second) = SIDES["i2t"], self.places
-        sides = Side(rows, self.image_ids, None, first), Side(columns, self.caption_ids, self.captions, second)
-        folds = None if self.fold is None or self.image_of is None else (self.fold, self.fold[self.image_of])
-        return TestSet(self.name, *sides, self.image_of, folds, self.in_folds, ordered=self.ordered)
+    @classmethod
+    def captioned(
+        cls, name: str, image_ids: Any, caption_ids: Any, image_of: Any = None,
+        captions: Sequence[str] | None = None, fold: Any = None, in_folds: bool = False,
+    ) -> TestSet:  # fmt: skip
+        """Images and their captions.
+
+        Args:
+            name: of the test set.
+            image_ids, caption_ids: (image,) and (caption,) integers or strings, unique.
+            image_of: (caption,) index of the image of every caption; None: see the attribute.
+            captions: (caption,) strings.
+            fold: (image,) non-decreasing number of the fold of every image.
+            in_folds: see the attribute.
+
+        Raises:
+            BadInput, UsageError: as the sides and the test set; folds that are not contiguous.
+        """
+        (row, column), folds = SIDES["i2t"], None
+        texts: Any = captions
+        sides = Side(row, image_ids, None), Side(column, caption_ids, texts)
+        if fold is not None:
+            first = frozen(fold, np.int64)
+            if len(first) != len(sides[0]) or (np.diff(first) < 0).any():
+                raise BadInput(f"the folds of split '{name}' are not contiguous runs of images")
+            folds = None if image_of is None else (first, first[np.asarray(image_of)])
+        return cls(name, *sides, image_of, folds, in_folds)
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """The rows and the columns."""
+        return self.rows, self.columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return len(self.rows), len(self.columns)
+
+    @property
+    def counts(self) -> str:
+        """The same in words."""
+        return " and ".join(f"{len(side):,} {side.plural}" for side in self.sides)
+
+    def side(self, name: str) -> Side:
+        """The side whose items have a name."""
+        return self.rows if self.rows.name == name else self.columns
+
+    @property
+    def row_folds(self) -> Int | None:
+        """(row,) int64 fold of every row, or None."""
+        return None if self.folds is None else self.folds[0]
 
     @property
     def owners(self) -> Int:
-        """(caption,) int64, ``image_of``; raises UsageError where captions have no image of their own."""
-        return self.test_set.owners
+        """(column,) int64, ``image_of``; raises UsageError where columns have no row of their own."""
+        if self.image_of is None:
+            row, column = (side.name for side in self.sides)
+            what = f"the {row} that a {column} was written for is not known in split '{self.name}'"
+            fix = "measure judgements, as in NAME:R@1, or give image_of_text (the image row or image id of every text)"
+            raise UsageError(what, fix=fix)
+        return self.image_of
 
-    def ids(self, modality: Modality) -> Ids:
-        """The ids of one modality, (item,)."""
-        return self.image_ids if modality == "image" else self.caption_ids
+    def with_texts(self, texts: Sequence[str] | None) -> TestSet:
+        """The same with the texts of the columns."""
+        return replace(self, columns=replace(self.columns, texts=None if texts is None else tuple(texts)))
+
+    @cached_property
+    def units(self) -> tuple[Int, Int]:
+        """(row,) and (column,) int64 units of resampling: a row with its columns, else every item is its own."""
+        rows, columns = self.shape
+        own = np.arange(rows, rows + columns) if self.image_of is None else self.image_of
+        return np.arange(rows), own
 
 
 @dataclass(frozen=True, eq=False)

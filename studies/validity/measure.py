@@ -14,7 +14,7 @@ import numpy as np
 
 import vsebench
 from studies.validity.systems import Oracle, System, World, vectors
-from vsebench import Report, Split, parse
+from vsebench import Report, TestSet, parse
 from vsebench.evaluation.intervals import column, population
 from vsebench.stats import kernels
 from vsebench.stats.bootstrap import resample
@@ -75,10 +75,10 @@ def measure(
     values, samples, small, quality, errors = zip(*rows, strict=True)
     quality = dict(zip(QUALITIES, np.stack(quality, axis=1), strict=True))
     arrays = np.stack(values), np.stack(samples, axis=1), np.stack(small, axis=1), quality, *np.stack(errors, axis=1)
-    return Measured(tuple(systems), keys, *arrays, len(world.split.image_ids), report.signature)
+    return Measured(tuple(systems), keys, *arrays, len(world.split.rows.ids), report.signature)
 
 
-def sampled(report: Report, split: Split, resamples: int) -> tuple[tuple[Key, ...], tuple[Any, Any, Any]]:
+def sampled(report: Report, split: TestSet, resamples: int) -> tuple[tuple[Key, ...], tuple[Any, Any, Any]]:
     """The oriented values of a report: on all images (key,), on resampled ones and on few (draw, key)."""
     results = {(parse(str(r.metric)), r.direction): r for r in (*report.parts, *report.results)}
     columns = {key: column(r, split) for key, r in results.items() if r.per_query is not None}

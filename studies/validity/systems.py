@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vsebench import Split, build_scenes, load_split, open_scenes
+from vsebench import TestSet, build_scenes, load_split, open_scenes
 from vsebench.relevance import load_gains
 from vsebench.scenes import folder, truth
 from vsebench.scenes.facts import MAX_MENTIONS, UNSAID
@@ -48,7 +48,7 @@ POOL_DEPTH = 10  # candidates of a query that a system of the pool proposes
 class World:
     """A split of scenes: (image, SCENE_WIDTH) and (caption, FACTS_WIDTH) int8 codes, see ``vsebench.scenes.folder``."""
 
-    split: Split
+    split: TestSet
     scenes: Codes
     facts: Codes
 
@@ -272,10 +272,10 @@ SCALE, LEAST = 5, 3.0  # the largest rating; the least mean rating of a positive
 STEEP = 1.5  # captions state few of the facts of a scene: the match of an image and its own caption is about a half
 
 
-def ratings_of(split: Split) -> tuple[Int, Int, npt.NDArray[np.int8]]:
+def ratings_of(split: TestSet) -> tuple[Int, Int, npt.NDArray[np.int8]]:
     """(pair,) images and captions of the rated pairs of a split of scenes, and (pair, rater) ratings, 0 to 5."""
-    n = len(split.image_ids)
-    stored, part = truth.scenes_of(split.test_set)
+    n = len(split.rows.ids)
+    stored, part = truth.scenes_of(split)
     seed = stored.settings.seed
     biases = BIAS * _normal(Draws(seed, "raters"), (POOL,))
     chosen, scores = [], []
@@ -316,9 +316,9 @@ def _normal(draws: Draws, shape: tuple[int, ...]) -> Float:
     return np.asarray(total * (np.sqrt(3) / 0x10000), np.float64)
 
 
-def judged(split: Split) -> Bool:
+def judged(split: TestSet) -> Bool:
     """(image, caption), the rated pairs of a split of scenes with a mean rating of at least ``LEAST``."""
     images, captions, scores = ratings_of(split)
-    found = np.zeros((len(split.image_ids), len(split.caption_ids)), bool)
+    found = np.zeros((len(split.rows.ids), len(split.columns.ids)), bool)
     found[images, captions] = scores.mean(axis=1, dtype=np.float64) >= LEAST
     return found

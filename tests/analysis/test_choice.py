@@ -45,9 +45,9 @@ def test_the_layouts_are_read_as_published(tmp_path: Path) -> None:
     assert [item.id for item in found.items] == ["add_obj:0", "add_obj:1", "swap_obj:0", "swap_obj:7", "swap_obj:8"]
     assert [item.order_blind for item in found.items] == [True, True, False, True, False]
     split = found.split
-    assert split.image_ids.tolist() == [f"{n:012d}.jpg" for n in (1, 2, 3)]
-    assert split.caption_ids.tolist()[:3] == ["add_obj:0#0", "add_obj:0#1", "add_obj:1#0"]
-    assert split.image_of.tolist() == [0, 0, 1, 1, 0, 0, 2, 2, 1, 1] and split.captions[1] == "A cat and a dog."
+    assert split.rows.ids.tolist() == [f"{n:012d}.jpg" for n in (1, 2, 3)]
+    assert split.columns.ids.tolist()[:3] == ["add_obj:0#0", "add_obj:0#1", "add_obj:1#0"]
+    assert split.image_of.tolist() == [0, 0, 1, 1, 0, 0, 2, 2, 1, 1] and split.columns.texts[1] == "A cat and a dog."
     one = load(tmp_path / "s" / "swap_obj.json")
     assert one.name == "sugarcrepe" and len(one.items) == 3
 
@@ -66,7 +66,7 @@ def test_the_layouts_are_read_as_published(tmp_path: Path) -> None:
 
     found = load(files.winoground(tmp_path / "w"))
     assert found.shape == (5, 2, 2) and [item.category for item in found.items][1:3] == ["Relation", "Object"]
-    assert found.split.image_of.tolist() == list(range(10)) and found.split.image_ids[3] == "ex_1_img_1"
+    assert found.split.image_of.tolist() == list(range(10)) and found.split.rows.ids[3] == "ex_1_img_1"
 
 
 def test_a_set_by_name_is_in_the_cache(tmp_path: Path, refuses: Refuses) -> None:
@@ -211,7 +211,7 @@ def test_one_system_in_memory_and_arguments_of_another_type(refuses: Refuses) ->
 
 def vectors(split: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return (rng.standard_normal((len(ids), 8)).astype(np.float32) for ids in (split.image_ids, split.caption_ids))
+    return (rng.standard_normal((len(ids), 8)).astype(np.float32) for ids in (split.rows.ids, split.columns.ids))
 
 
 def cosines(folder: Path, images: np.ndarray, captions: np.ndarray) -> files.Scores:
@@ -238,7 +238,7 @@ def test_embeddings_in_any_order_and_spelling_give_the_same_as_scores(tmp_path: 
     p, q = np.random.default_rng(1).permutation(len(images)), np.random.default_rng(2).permutation(len(captions))
     np.savez(
         tmp_path / "ids.npz", image_embeddings=images[p], text_embeddings=captions[q],
-        image_ids=[int(x[:12]) for x in split.image_ids[p]], text_ids=split.caption_ids[q],
+        image_ids=[int(x[:12]) for x in split.rows.ids[p]], text_ids=split.columns.ids[q],
     )  # fmt: skip
     np.savez(tmp_path / "odd.npz", pictures=images, words=captions)
     np.save(tmp_path / "i.npy", images)
@@ -253,7 +253,7 @@ def test_embeddings_in_any_order_and_spelling_give_the_same_as_scores(tmp_path: 
     assert "|score:scores,cosine|ties:wrong" in found.signature
     keyed = vb.choice(tmp_path / "odd.npz", set=folder, image_key="pictures", text_key="words", ci=0)
     assert keyed["all items"].value == found["all items"].value
-    memory = {"a": (images, captions), "e": (vb.Embeddings("image", split.image_ids[p], images[p]), captions)}
+    memory = {"a": (images, captions), "e": (vb.Embeddings("image", split.rows.ids[p], images[p]), captions)}
     found = vb.choice(memory, set=folder, ci=0)
     assert found["all items", "a"].value == found["all items", "e"].value == keyed["all items"].value
 
@@ -299,7 +299,7 @@ def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any
     split = load(folder).split
     images, captions = vectors(split)
     np.savez(tmp_path / "none.npz", image_embeddings=images, text_embeddings=captions)
-    np.savez(tmp_path / "one.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids)
+    np.savez(tmp_path / "one.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.rows.ids)
     np.save(tmp_path / "i.npy", images)
     np.save(tmp_path / "t.npy", captions)
     np.save(tmp_path / "s.npy", np.random.default_rng(0).random((5, 2)))
@@ -322,8 +322,8 @@ def test_vectors_of_items_that_the_set_does_not_have_are_not_used(
     split = load(folder).split
     images, captions = vectors(split)
     np.savez(
-        tmp_path / "m.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
-        text_ids=split.caption_ids, image_of_text=split.image_of,
+        tmp_path / "m.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.rows.ids,
+        text_ids=split.columns.ids, image_of_text=split.image_of,
     )  # fmt: skip
     found = vb.choice(tmp_path / "m.npz", set=folder / "add_obj.json", ci=0)
     complete = vb.choice(tmp_path / "m.npz", set=folder, ci=0)

@@ -69,7 +69,7 @@ def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files
     def by_image(report: vb.Report) -> np.ndarray:
         """R@1 of the caption of every image, by ascending id of the image."""
         items = report.items
-        return report["R@1", "t2i"].per_query[np.argsort(items.image_ids[items.owners])]
+        return report["R@1", "t2i"].per_query[np.argsort(items.rows.ids[items.owners])]
 
     drawn = [oracle.drawn(0, r, [1000]) for r in range(40)]
     hits = {
@@ -165,8 +165,8 @@ def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
     split = vb.load_split("xtd10:de")
     with np.load(files["de"]) as arrays:
         np.savez(
-            tmp_path / "x1.npz", image_embeddings=arrays["images"], image_ids=split.image_ids,
-            text_embeddings=arrays["texts"], text_ids=split.caption_ids,
+            tmp_path / "x1.npz", image_embeddings=arrays["images"], image_ids=split.rows.ids,
+            text_embeddings=arrays["texts"], text_ids=split.columns.ids,
         )  # fmt: skip
     assert vb.evaluate(tmp_path / "x1.npz", split="xtd10", metrics="R@1", ci=0).split == "xtd10:de"
     catalogue.remove("xtd10:de")

@@ -16,7 +16,7 @@ from tests.messages import Pinned
 from vsebench.errors import MISSING_PACKAGE, USAGE
 from vsebench.human import sources
 from vsebench.log import note
-from vsebench.types import Float, Int, Split
+from vsebench.types import Float, Int, TestSet
 
 needs_figures = pytest.mark.skipif(
     find_spec("altair") is None or find_spec("vl_convert") is None, reason="vsebench[report] is not installed"
@@ -28,11 +28,11 @@ class Lengths:
 
     name, settings = "cider", {"tokens": "ptb", "df": "split"}
 
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: TestSet) -> None:
         note("cider: a stand-in")
-        letters = np.array([len(t) for t in split.captions or ()], float)
+        letters = np.array([len(t) for t in split.columns.texts or ()], float)
         self.caption = letters
-        self.image = np.bincount(split.image_of, letters, len(split.image_ids))
+        self.image = np.bincount(split.image_of, letters, len(split.rows.ids))
 
     def at(self, queries: Int, items: Int) -> Float:
         return (self.image[queries][:, None] * self.caption[items]).astype(np.float32)
@@ -73,7 +73,7 @@ def test_the_document(flickr: str) -> None:
 
 
 def test_scores_of_captioning_are_for_captions_and_images(
-    tmp_path: Path, coco: Split, monkeypatch: Any, pinned: Pinned
+    tmp_path: Path, coco: TestSet, monkeypatch: Any, pinned: Pinned
 ) -> None:
     monkeypatch.setattr(sources, "pair_scores", lambda *args, **kwargs: np.arange(len(args[3]), dtype=float))
     caption, image = ([name(i) for i in ids[:10].tolist()] for name, ids in of_coco(coco))
@@ -86,13 +86,13 @@ def test_scores_of_captioning_are_for_captions_and_images(
     assert done.out.count("rouge") == 1 and done.out.count("binary") == 2
 
 
-def of_coco(coco: Split) -> tuple[tuple[Any, Int], tuple[Any, Int]]:
-    return (files.caption, coco.caption_ids), (files.image, coco.image_ids)
+def of_coco(coco: TestSet) -> tuple[tuple[Any, Int], tuple[Any, Int]]:
+    return (files.caption, coco.columns.ids), (files.image, coco.rows.ids)
 
 
-def test_a_model(tmp_path: Path, coco: Split, rng: np.random.Generator) -> None:
+def test_a_model(tmp_path: Path, coco: TestSet, rng: np.random.Generator) -> None:
     sides = {"images": rng.normal(size=(5000, 4)), "captions": rng.normal(size=(25_000, 4))}
-    np.savez(tmp_path / "a.npz", **sides, image_ids=coco.image_ids, caption_ids=coco.caption_ids)
+    np.savez(tmp_path / "a.npz", **sides, image_ids=coco.rows.ids, caption_ids=coco.columns.ids)
     captions, images = of_coco(coco)
     pick = rng.integers(0, 200, (60, 2)).tolist()
     for task, (left, x), (right, y), how in (

@@ -19,7 +19,7 @@ from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
 from vsebench.rank.count import Targets
 from vsebench.relevance.grades import of_pairs
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query", "lists"]
 RESULT = ["metric", "direction", "value", "n", "undefined", "interval"]
@@ -35,7 +35,7 @@ def small(tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def coco_file(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def coco_file(coco: TestSet, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A file of COCO 5K with shuffled rows, evaluated once with every metric of judgements and every output."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((5000, 12)).astype(np.float32)
@@ -43,7 +43,7 @@ def coco_file(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     rows, columns = rng.permutation(5000), rng.permutation(25000)
     folder = tmp_path_factory.mktemp("coco")
     file = folder / "e.npz"
-    ids = {"image_ids": coco.image_ids[rows], "text_ids": coco.caption_ids[columns]}
+    ids = {"image_ids": coco.rows.ids[rows], "text_ids": coco.columns.ids[columns]}
     np.savez(file, image_embeddings=x[rows], text_embeddings=y[columns], **ids)
     outputs = ["--per-query", folder / "q.parquet", "--save-run", folder / "top.json", "-o", folder / "r.json"]
     done = cli("eval", file, *outputs, *["--metrics", "binary", "--resamples", "50", "--depth", "20", "--json"])
@@ -70,11 +70,11 @@ def test_json_is_one_document_of_the_schema(coco_file: dict[str, Any], pinned: P
     pinned(coco_file["done"].err)
 
 
-def ids(coco: Split) -> dict[str, Any]:
-    return {"image_ids": coco.image_ids, "text_ids": coco.caption_ids}
+def ids(coco: TestSet) -> dict[str, Any]:
+    return {"image_ids": coco.rows.ids, "text_ids": coco.columns.ids}
 
 
-def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: Split) -> None:
+def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: TestSet) -> None:
     same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, **ids(coco), metrics="binary", resamples=50)
     assert values(coco_file["found"]) == {(str(r.metric), r.direction): r.value for r in same.results}
     assert same.signature == coco_file["found"]["signature"]

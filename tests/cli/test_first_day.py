@@ -15,7 +15,7 @@ from tests.commands import cli, document, refused
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.results.report import Report
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 N = 60
 IMAGES = [f"img{i:03d}" for i in range(N)]
@@ -81,7 +81,7 @@ def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: 
     shuffled = vb.evaluate(images[i], texts[t], metrics="R@1,RSum", ci=0, **ids)
     scored = vb.evaluate(scores=(images @ texts.T)[i][:, t], metrics="R@1", ci=0, **ids)
     assert shuffled["RSum"].value == want["RSum"].value
-    assert scored.items is not None and scored.items.image_ids.tolist() == IMAGES
+    assert scored.items is not None and scored.items.rows.ids.tolist() == IMAGES
     with_objects = vb.evaluate(
         vb.Embeddings("image", ids["image_ids"], images[i]), vb.Embeddings("text", texts[t], ids["text_ids"]),
         image_id_of_text=ids["image_id_of_text"], metrics="R@1", ci=0,
@@ -206,11 +206,11 @@ def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path
         assert found["format"] == kind and f"a {kind} of vsebench" in found["notes"][0] and found["fault"] is None
 
 
-def test_ids_that_repeat_are_not_sent_to_another_split(coco: Split, tmp_path: Path, refuses: Refuses) -> None:
-    images, ids = np.eye(8, dtype=np.float32)[np.arange(5000) % 8], coco.image_ids.copy()
+def test_ids_that_repeat_are_not_sent_to_another_split(coco: TestSet, tmp_path: Path, refuses: Refuses) -> None:
+    images, ids = np.eye(8, dtype=np.float32)[np.arange(5000) % 8], coco.rows.ids.copy()
     ids[1] = ids[0]
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=np.ones((25000, 8), np.float32),
-             image_ids=ids, text_ids=coco.caption_ids)  # fmt: skip
+             image_ids=ids, text_ids=coco.columns.ids)  # fmt: skip
     assert "custom" not in str(refuses(BadInput, vb.evaluate, tmp_path / "e.npz").fix)
 
 

@@ -21,7 +21,7 @@ from vsebench.cli import doctor, terminal
 from vsebench.cli.terminal import encodable
 from vsebench.errors import EXIT_CODES
 from vsebench.sets.published import SETS
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 COMMANDS = (["eval"], ["unimodal"], ["choice"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
             ["data", "verify"], ["doctor"], ["demo"])  # fmt: skip
@@ -119,9 +119,9 @@ def test_inspect_reads_text_as_eval_does(tmp_path: Path, case: str, pinned: Pinn
     pinned("\n".join(found["notes"]))
 
 
-def test_inspect_finds_the_split_of_lists_and_judgements(tmp_path: Path, coco: Split) -> None:
-    captions = coco.caption_ids[:60].reshape(-1, 5)
-    lines = [f"{i} 0 {c} 1\n" for i, own in zip(coco.image_ids, captions, strict=False) for c in own]
+def test_inspect_finds_the_split_of_lists_and_judgements(tmp_path: Path, coco: TestSet) -> None:
+    captions = coco.columns.ids[:60].reshape(-1, 5)
+    lines = [f"{i} 0 {c} 1\n" for i, own in zip(coco.rows.ids, captions, strict=False) for c in own]
     (tmp_path / "judged.txt").write_text("".join(lines))
     (tmp_path / "other.txt").write_text("".join(f"x{line}" for line in lines))
     assert document("inspect", tmp_path / "judged.txt")["matched"]["captions"] == 25_000
@@ -237,7 +237,7 @@ def test_json_has_the_encoding_of_its_stream() -> None:
 
 
 @pytest.mark.nightly  # the gate has make demo
-def test_demo(tmp_path: Path, coco: Split) -> None:
+def test_demo(tmp_path: Path, coco: TestSet) -> None:
     pytest.importorskip("pycocoevalcap", reason="pycocoevalcap is not installed (pip install 'vsebench[text]')")
     out = tmp_path / "demo"
     shown = cli("demo", "--out", out).out

@@ -21,7 +21,7 @@ from vsebench.cli.command import WRITTEN
 from vsebench.errors import DISK, EXIT_CODES, DiskError, UsageError
 from vsebench.files.atomic import refuse_overwriting, write_atomically
 from vsebench.sets.captions import with_captions
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +220,6 @@ def test_a_line_ends_at_a_newline_only(tmp_path: Path) -> None:
     """Form feeds and the line separators of Unicode are part of a caption, in every reader of lines."""
     texts = ["a dog\u2028on grass", "two\x0ccats", "one\x1c bird\x85", "[brackets] first"]
     (tmp_path / "c.txt").write_bytes("\r\n".join([*reversed(texts), ""]).encode())
-    split = Split("custom", np.arange(4), np.arange(4), np.arange(4))
+    split = TestSet.captioned("custom", np.arange(4), np.arange(4), np.arange(4))
     assert spice._read(tmp_path / "c.txt") == texts[::-1]
-    assert with_captions(split, tmp_path / "c.txt").captions == tuple(texts[::-1])
+    assert with_captions(split, tmp_path / "c.txt").columns.texts == tuple(texts[::-1])

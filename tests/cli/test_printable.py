@@ -28,7 +28,7 @@ from vsebench.results import per_query
 from vsebench.results.packed import pack, unpack
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 # Terminal escapes (of two kinds), bell, carriage return, newline, a line separator, a change of writing direction, a
 # lone surrogate, and the markup of rich, HTML, LaTeX and Markdown.
@@ -64,8 +64,8 @@ def test_escapes_are_readable_and_scripts_stay() -> None:
 def three() -> list[Report]:
     """Reports with such ids, of a split with such a name."""
     world = reports.split()
-    ids = [np.array([f"{i}{EVIL}" for i in side]) for side in (world.image_ids, world.caption_ids)]
-    split = Split("custom", *ids, world.image_of)
+    ids = [np.array([f"{i}{EVIL}" for i in side]) for side in (world.rows.ids, world.columns.ids)]
+    split = TestSet.captioned("custom", *ids, world.image_of)
     found = []
     for seed, noise in enumerate((0.3, 0.9, 3.0)):
         done = reports.report(noise, seed, split, metrics="R@1,MedR,RSum")
@@ -79,7 +79,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
     folder = tmp_path_factory.mktemp("evil")
     named = {f"{k}{EVIL}": report for k, report in enumerate(three)}
     table = folder / "labels.jsonl"
-    records = [{"image_id": str(i), EVIL: f"{k % 2}{EVIL}"} for k, i in enumerate(three[0].items.image_ids)]  # type: ignore[union-attr]
+    records = [{"image_id": str(i), EVIL: f"{k % 2}{EVIL}"} for k, i in enumerate(three[0].items.rows.ids)]  # type: ignore[union-attr]
     table.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     study = correlate("flickr8k", gains="binary", human_data=human_files.flickr8k(folder / "human"))
     rows = tuple(replace(row, relevance=EVIL, task=EVIL, subset=EVIL) for row in study.rows)
@@ -153,7 +153,7 @@ def folder(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> Pat
         document["warnings"] = []
         text = json.dumps(document).replace("\\udc80", "")
         (folder / f"{k}{FILE}.json").write_text(text, encoding="utf-8")
-    ids = [str(i) for i in three[0].items.image_ids]  # type: ignore[union-attr]
+    ids = [str(i) for i in three[0].items.rows.ids]  # type: ignore[union-attr]
     records = [json.dumps({"image_id": i, FILE: f"{k % 2}{FILE}"}) for k, i in enumerate(ids)]
     (folder / f"{FILE}.jsonl").write_text("\n".join(records), encoding="utf-8")
     names = np.array([f"{i}{FILE}" for i in range(60)])
@@ -252,7 +252,7 @@ def test_ids_and_names_in_no_encoding_are_written(three: list[Report], tmp_path:
         per_query.write(three[0].per_query(), tmp_path / f"q.{ending}")
     assert "\\udc80" in (tmp_path / "q.csv").read_text(encoding="utf-8")
     items = three[0].items
-    assert items is not None and unpack(pack(items.image_ids)).tolist() == items.image_ids.tolist()
+    assert items is not None and unpack(pack(items.rows.ids)).tolist() == items.rows.ids.tolist()
 
 
 def test_what_is_counted_is_singular_or_plural() -> None:

@@ -142,10 +142,10 @@ def vectors(path: Path, split: str, ids: bool = True) -> Path:
     """Random vectors of a split; with ids in another order."""
     rng = np.random.default_rng(0)
     items = vsebench.load_split(split)
-    images = rng.standard_normal((len(items.image_ids), 8))
-    texts = images[items.image_of] + 0.3 * rng.standard_normal((len(items.caption_ids), 8))
+    images = rng.standard_normal((len(items.rows.ids), 8))
+    texts = images[items.image_of] + 0.3 * rng.standard_normal((len(items.columns.ids), 8))
     i, c = (rng.permutation(len(side)) if ids else np.arange(len(side)) for side in (images, texts))
-    named = {"image_ids": items.image_ids[i], "text_ids": items.caption_ids[c]} if ids else {}
+    named = {"image_ids": items.rows.ids[i], "text_ids": items.columns.ids[c]} if ids else {}
     np.savez(path, image_embeddings=images[i], text_embeddings=texts[c], **named)
     return path
 
@@ -241,7 +241,7 @@ def test_export(tmp_path: Path) -> None:
                 assert np.array_equal(np.asarray(opened), scenes.images[entry["id"] - 1])
         assert [a["image_id"] for a in captions["annotations"]] == [n + 1 for n in range(first, last) for _ in range(5)]
         split = vsebench.load_split(f"{SMALL}-{part}", captions=True)
-        assert tuple(a["caption"] for a in captions["annotations"]) == split.captions
+        assert tuple(a["caption"] for a in captions["annotations"]) == split.columns.texts
         shapes = {c["id"]: c["name"] for c in instances["categories"]}
         wanted = [
             (n + 1, group["shape"], group["colour"], [box[0], box[1], box[2] - box[0], box[3] - box[1]])
@@ -271,11 +271,11 @@ def test_a_part_that_is_exported_is_read_back(tmp_path: Path) -> None:
     printed("data", "build", "lines", "--from", captions, "--part", "val")
     for name, part in (("mine", "test"), ("lines", "val")):
         found, split = (vsebench.load_split(n, captions=True) for n in (name, f"{SMALL}-{part}"))
-        assert found.captions == split.captions and found.image_of.tolist() == split.image_of.tolist()
+        assert found.columns.texts == split.columns.texts and found.image_of.tolist() == split.image_of.tolist()
         if name == "mine":
-            assert found.image_ids.tolist() == list(range(46, 61))
+            assert found.rows.ids.tolist() == list(range(46, 61))
         else:
-            assert found.caption_ids.tolist() == split.caption_ids.tolist()
+            assert found.columns.ids.tolist() == split.columns.ids.tolist()
 
 
 def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:

@@ -22,11 +22,11 @@ from vsebench.analysis.slices import Breakdown
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import columns
 from vsebench.log import Log
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 OWNER = reports.split().image_of.tolist()
-IMAGE_IDS = reports.split().image_ids.tolist()
-CAPTION_IDS = reports.split().caption_ids.tolist()
+IMAGE_IDS = reports.split().rows.ids.tolist()
+CAPTION_IDS = reports.split().columns.ids.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -171,11 +171,11 @@ def test_positives_and_medians(two: list[str]) -> None:
         assert s.bins[0].values == pytest.approx(s.values)
 
 
-def test_caption_length(scenes_split: Split) -> None:
+def test_caption_length(scenes_split: TestSet) -> None:
     """The captions of a split that is known by name."""
     done = reports.report(0.5, world=scenes_split, metrics="R@1", trust=True)
     (got,) = sliced(done, "length", direction="t2i", bins="0,9,12,99")
-    words = [len(t.split()) for t in scenes_split.captions or ()]
+    words = [len(t.split()) for t in scenes_split.columns.texts or ()]
     assert [b.n for b in got.bins] == [sum(a <= w < b for w in words) for a, b in ((0, 9), (9, 12), (12, 100))]
     assert got.by == "words in the caption"
 
@@ -197,7 +197,7 @@ def test_captions_of_a_custom_split(two: list[str], tmp_path: Path, pinned: Pinn
 
 
 def test_captions_one_a_line(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
-    rows = Split("custom", np.arange(24), np.arange(72), reports.split().image_of)
+    rows = TestSet.captioned("custom", np.arange(24), np.arange(72), reports.split().image_of)
     path = reports.write(tmp_path / "rows.json", reports.report(0.5, world=rows, metrics="R@1"))
     texts = tmp_path / "captions.txt"
     texts.write_text("\n".join("word " * (1 + i % 3) for i in range(72)) + "\n")
@@ -306,7 +306,7 @@ PADDED = [f"{i:02}" for i in range(1, 25)]
 )
 def test_ids_of_a_column_are_those_of_every_reader(tmp_path: Path, log: Log, ids: Any, written: Any, how: str) -> None:
     """One rule of ids: integers where one side has integers, another spelling only if none are equal."""
-    split = Split("custom", np.array(ids), np.arange(100, 172), np.repeat(np.arange(24), 3))
+    split = TestSet.captioned("custom", np.array(ids), np.arange(100, 172), np.repeat(np.arange(24), 3))
     (tmp_path / "t.csv").write_text("image_id,n\n" + "".join(f"{i},{n}\n" for n, i in enumerate(written)))
     assert columns.of_items(tmp_path / "t.csv", "n", split) == ("n", "image", list(range(24)))
     assert log.notes == ([f"t.csv: image ids are matched {how}"] if how else [])

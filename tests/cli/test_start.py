@@ -139,7 +139,7 @@ def test_formulas_in_tables_are_text(tmp_path):
 
 def test_formulas_in_ids_are_text_in_per_query_values(tmp_path):
     ids = np.array(["=1+1", "-5", "a"])
-    split = vsebench.Split("custom", ids, ids, np.arange(3))
+    split = vsebench.TestSet.captioned("custom", ids, ids, np.arange(3))
     report = vsebench.evaluate(np.eye(3), np.eye(3), split=split, metrics="R@1", trust=True, ci=0)
     per_query.write(report.per_query(), tmp_path / "q.csv")
     assert sorted({row["query"] for row in csv.DictReader((tmp_path / "q.csv").open())}) == ["'=1+1", "-5", "a"]

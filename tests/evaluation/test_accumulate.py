@@ -20,7 +20,7 @@ IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
 CAPTIONS = (np.repeat(IMAGES, 5, axis=0) + RNG.standard_normal((100, 8))).astype(np.float32)
 OWNER = np.arange(100) // 5
 OPTIONS: dict[str, Any] = {"metrics": "R@1,R@5,MedR,RSum", "ci": 0}
-SPLIT = vb.Split("mine", 100 + RNG.permutation(20), 500 + RNG.permutation(100), OWNER)
+SPLIT = vb.TestSet.captioned("mine", 100 + RNG.permutation(20), 500 + RNG.permutation(100), OWNER)
 
 
 def vse_recall(images: np.ndarray, captions: np.ndarray, k: int) -> tuple[float, float]:
@@ -55,7 +55,7 @@ def test_batches_of_repeated_images_in_any_order(batches: int, split: Any) -> No
 @pytest.mark.parametrize("split", [None, SPLIT, "mine"])
 def test_batches_with_ids_of_the_split(split: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
-    ids = zip(SPLIT.image_ids[OWNER].tolist(), SPLIT.caption_ids.tolist(), strict=True)
+    ids = zip(SPLIT.rows.ids[OWNER].tolist(), SPLIT.columns.ids.tolist(), strict=True)
     lines = (json.dumps({"image_id": image, "caption_id": n, "caption": f"thing {n}"}) for image, n in ids)
     (tmp_path / "mine.jsonl").write_text("\n".join(lines))
     if split == "mine":
@@ -64,11 +64,11 @@ def test_batches_with_ids_of_the_split(split: Any, tmp_path: Path, monkeypatch: 
     for rows in np.array_split(RNG.permutation(100), 9):
         pairs.update(
             IMAGES[rows // 5], CAPTIONS[rows],
-            image_ids=SPLIT.image_ids[rows // 5], text_ids=SPLIT.caption_ids[rows].tolist(),
+            image_ids=SPLIT.rows.ids[rows // 5], text_ids=SPLIT.columns.ids[rows].tolist(),
         )  # fmt: skip
-        apart.update(texts=CAPTIONS[rows], text_ids=SPLIT.caption_ids[rows])
+        apart.update(texts=CAPTIONS[rows], text_ids=SPLIT.columns.ids[rows])
     for rows in np.array_split(RNG.permutation(20), 3):
-        apart.update(IMAGES[rows], image_ids=SPLIT.image_ids[rows])
+        apart.update(IMAGES[rows], image_ids=SPLIT.rows.ids[rows])
     assert (len(pairs), len(apart)) == (100, 100)
     expected = vb.evaluate(IMAGES, CAPTIONS, split=SPLIT, trust=True, **OPTIONS)
     for accumulator in (pairs, apart):
@@ -153,7 +153,7 @@ PAIRS = {k: ROWS[k] for k in ("images", "texts")} | {"image_ids": OWNER, "text_i
         (added({**ROWS, "texts": CAPTIONS[:, :4]}), BadInput),
         (added({**ROWS, "ids": np.arange(100) / 1}), UsageError),
         (added({**ROWS, "ids": np.arange(100) - 1}), BadInput),
-        (added({**ROWS, "ids": SPLIT.caption_ids}, split=SPLIT), BadInput),
+        (added({**ROWS, "ids": SPLIT.columns.ids}, split=SPLIT), BadInput),
         (added(ROWS, {**ROWS, "images": -IMAGES[OWNER]}), BadInput),
         (added(ROWS, PAIRS), UsageError),
         (added(PAIRS, {**PAIRS, "image_ids": OWNER[::-1]}), BadInput),

@@ -137,9 +137,9 @@ class Tensor:
         lambda: vb.evaluate_unimodal(IMAGES, IMAGES, block=0),
         lambda: vb.Embeddings("audio", [0], [[1.0]]),
         lambda: vb.Embeddings("image", [0], [["a"]]),
-        lambda: vb.Split("mine", 3, [0], [0]),
-        lambda: vb.Split("mine", [0], [0], [0.5]),
-        lambda: vb.Split("mine", [0], [0], [0], [1]),
+        lambda: vb.TestSet.captioned("mine", 3, [0], [0]),
+        lambda: vb.TestSet.captioned("mine", [0], [0], [0.5]),
+        lambda: vb.TestSet.captioned("mine", [0], [0], [0], [1]),
         lambda: vb.metric("Q@{k}", formula="", cite=())(lambda ranks, k: ranks),
         lambda: vb.metric("all of it", formula="", cite=())(lambda ranks: ranks),
         lambda: vb.metric("Q", formula="", cite=(), options={"p": ("1", "2")})(lambda gains, p: gains),
@@ -155,7 +155,7 @@ def test_wrong_arguments_of_the_other_functions(call: Callable[[], object], refu
 
 
 def test_numbers_and_names_of_other_types_are_taken() -> None:
-    assert vb.Split("mine", [0], [0], [0], "a dog").captions == ("a dog",)
+    assert vb.TestSet.captioned("mine", [0], [0], [0], "a dog").columns.texts == ("a dog",)
     given: list[dict[str, Any]] = [
         {"ci": np.float32(90), "resamples": 1e2, "seed": np.int64(3), "trust": np.bool_(True)},
         {"captions_per_image": 5.0, "metrics": (name for name in ("R@1",))},
@@ -229,7 +229,7 @@ def test_captions_are_a_file_or_a_list(tmp_path: Path, refuses: Refuses) -> None
     owner = np.repeat(np.arange(20), 5)
     shuffled = RNG.permutation(100)
     texts = vb.Embeddings("caption", shuffled, TEXTS[shuffled])
-    split = vb.Split("mine", np.arange(20), np.arange(100), owner)
+    split = vb.TestSet.captioned("mine", np.arange(20), np.arange(100), owner)
     images, options = vb.Embeddings("image", np.arange(20), IMAGES), {"captions": CAPTIONS, "metrics": "cider:NCS@5"}
     by_id = vb.evaluate(images, texts, split=split, ci=0, **options)  # type: ignore[arg-type]
     assert by_id["cider:NCS@5", "i2t"].value == from_file["cider:NCS@5", "i2t"].value
@@ -253,7 +253,7 @@ def test_torch_tensors(kind: str) -> None:
     images, texts = torch.tensor(IMAGES), torch.tensor(TEXTS)
     given = TENSORS.get(kind, TENSORS["bfloat16"])(torch, images)
     options: dict[str, Any] = {"metrics": "R@1,MeanR", "ci": 0, "trust": True}
-    options["split"] = vb.Split("mine", torch.arange(20), torch.arange(100), torch.arange(100) // 5)
+    options["split"] = vb.TestSet.captioned("mine", torch.arange(20), torch.arange(100), torch.arange(100) // 5)
 
     def values(*vectors: Any, **more: Any) -> list[float]:
         return [r.value for r in vb.evaluate(*vectors, **more, **options).results]
@@ -306,7 +306,7 @@ def test_arguments_have_the_names_of_the_options(command: str) -> None:
 
 UNIT = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
 COPIES = np.repeat(UNIT, 5, axis=0)
-SPLIT = vb.Split("mine", np.arange(20), np.arange(100), np.repeat(np.arange(20), 5))
+SPLIT = vb.TestSet.captioned("mine", np.arange(20), np.arange(100), np.repeat(np.arange(20), 5))
 
 
 def test_queries_of_one_modality(refuses: Refuses) -> None:
@@ -332,7 +332,9 @@ def test_a_report_prints_and_names_what_it_holds(pinned: Pinned) -> None:
 
 def test_the_view_of_folds_of_a_split_that_is_ranked_in_folds(refuses: Refuses) -> None:
     owners = np.repeat(np.arange(20), 2)
-    split = vb.Split("custom", np.arange(20), np.arange(40), owners, fold=np.arange(20) // 10, in_folds=True)
+    split = vb.TestSet.captioned(
+        "custom", np.arange(20), np.arange(40), owners, fold=np.arange(20) // 10, in_folds=True
+    )
     vectors = np.eye(20, dtype=np.float32)
     caught = refuses(UsageError, vb.evaluate, vectors, vectors[owners], split=split, metrics="1k:R@1", ci=0, trust=True)
     assert caught.fix == "write R@1"

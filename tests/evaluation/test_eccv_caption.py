@@ -19,7 +19,7 @@ from tests.worlds import without_zero_rows
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, System
 from vsebench.results.report import Report
-from vsebench.types import DIRECTIONS, Direction, Ids, Split
+from vsebench.types import DIRECTIONS, Direction, Ids, TestSet
 
 KS = (1, 5, 10)
 DEPTH = 50
@@ -32,19 +32,19 @@ Vectors = npt.NDArray[np.float32]
 Lists = dict[Direction, dict[int, list[int]]]
 
 
-def random_vectors(coco: Split) -> tuple[Vectors, Vectors]:
+def random_vectors(coco: TestSet) -> tuple[Vectors, Vectors]:
     """Vectors of a weak model: captions are their images plus noise."""
     rng = np.random.default_rng(3)
-    x = rng.standard_normal((len(coco.image_ids), 16))
-    y = x[coco.image_of] + 1.2 * rng.standard_normal((len(coco.caption_ids), 16))
+    x = rng.standard_normal((len(coco.rows.ids), 16))
+    y = x[coco.image_of] + 1.2 * rng.standard_normal((len(coco.columns.ids), 16))
     return x.astype(np.float32), y.astype(np.float32)
 
 
-def tied_vectors(coco: Split) -> tuple[Vectors, Vectors]:
+def tied_vectors(coco: TestSet) -> tuple[Vectors, Vectors]:
     """Vectors of small integers, with a few hundred different scores for thousands of items: nearly all of them tie."""
     rng = np.random.default_rng(4)
-    x = rng.integers(-9, 10, (len(coco.image_ids), 4))
-    y = x[coco.image_of] + rng.integers(-4, 5, (len(coco.caption_ids), 4))
+    x = rng.integers(-9, 10, (len(coco.rows.ids), 4))
+    y = x[coco.image_of] + rng.integers(-4, 5, (len(coco.columns.ids), 4))
     return without_zero_rows(x), without_zero_rows(y)
 
 
@@ -75,21 +75,21 @@ def compare(report: Report, scores: dict[str, dict[str, float]]) -> None:
             assert abs(report[OUR_NAME[name], d].value - by_direction[d]) < 1e-12, (name, d)
 
 
-def evaluate(x: Vectors, y: Vectors, coco: Split) -> Report:
+def evaluate(x: Vectors, y: Vectors, coco: TestSet) -> Report:
     return vsebench.evaluate(x, y, split=coco, metrics="all", similarity="dot", trust=True)
 
 
 @pytest.fixture(scope="module", params=gate([random_vectors, tied_vectors], tied_vectors), ids=["random", "ties"])
-def case(request: pytest.FixtureRequest, coco: Split) -> tuple[Vectors, Vectors, Report]:
-    make: Callable[[Split], tuple[Vectors, Vectors]] = request.param
+def case(request: pytest.FixtureRequest, coco: TestSet) -> tuple[Vectors, Vectors, Report]:
+    make: Callable[[TestSet], tuple[Vectors, Vectors]] = request.param
     x, y = make(coco)
     return x, y, evaluate(x, y, coco)
 
 
 @pytest.mark.slow
-def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
+def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: TestSet, package: Any) -> None:
     x, y, report = case
-    lists = ranked(Dot(x, y), coco.image_ids, coco.caption_ids, DEPTH)
+    lists = ranked(Dot(x, y), coco.rows.ids, coco.columns.ids, DEPTH)
     scores = theirs(package, lists, TARGETS)
     recalls = theirs(package, lists, ["eccv_recalls"])  # the package omits them where mAP@R is requested as well
     assert len(scores) == 9 and len(recalls) == 3
@@ -100,15 +100,15 @@ def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, pac
 
 
 @pytest.mark.slow
-def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
+def test_1k(case: tuple[Vectors, Vectors, Report], coco: TestSet, package: Any) -> None:
     # Each fold is ranked by itself: the package removes items of other folds from a list, and here there are none.
     x, y, report = case
     both: Lists = {"i2t": {}, "t2i": {}}
     for fold in range(5):
-        images, captions = (np.flatnonzero(of == fold) for of in coco.test_set.folds)
+        images, captions = (np.flatnonzero(of == fold) for of in coco.folds)
         assert (len(images), len(captions)) == (1000, 5000)
         for d, found in ranked(
-            Dot(x[images], y[captions]), coco.image_ids[images], coco.caption_ids[captions], 10
+            Dot(x[images], y[captions]), coco.rows.ids[images], coco.columns.ids[captions], 10
         ).items():
             both[d].update(found)
     scores = theirs(package, both, ["coco_1k_recalls"])

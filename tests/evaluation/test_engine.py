@@ -351,7 +351,7 @@ ADDRESSES = (
         {"engine": "dask", "images": np.eye(3), "texts": np.eye(3)},
         {"engine": "dask", "gains": np.eye(3)},
         {"engine": "dask", "captions": ["a", "b"]},
-        {"engine": "dask", "split": vb.Split("custom", np.arange(2), np.arange(2), np.arange(2))},
+        {"engine": "dask", "split": vb.TestSet.captioned("custom", np.arange(2), np.arange(2), np.arange(2))},
     ],
 )
 def test_options_that_are_refused(given: dict[str, Any], folder: Path, refuses: Refuses) -> None:
@@ -363,7 +363,12 @@ def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
     path.write_text("".join(f"{i} Q0 {c} {r} {9 - r} x\n" for i in range(3) for r, c in enumerate((i, (i + 1) % 3))))
     ids = np.arange(3)
     found = vb.evaluate(
-        run={"i2t": path}, split=vb.Split("custom", ids, ids, ids), metrics="R@1", trust=True, ci=0, engine="dask"
+        run={"i2t": path},
+        split=vb.TestSet.captioned("custom", ids, ids, ids),
+        metrics="R@1",
+        trust=True,
+        ci=0,
+        engine="dask",
     )
     assert found["R@1", "i2t"].value == 1
     assert any("engine='dask': retrieved lists have no scores" in note for note in found.notes)

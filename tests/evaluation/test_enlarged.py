@@ -26,7 +26,7 @@ def enlarged(
     owners = np.sort(rng.permutation(images + others)[:images])
     image_of = np.repeat(owners, each)[rng.permutation(images * each)]
     captions = tuple(" ".join(rng.choice(WORDS, 6)) for _ in image_of)
-    split = vb.Split("custom", np.arange(images + others), np.arange(len(image_of)), image_of, captions)
+    split = vb.TestSet.captioned("custom", np.arange(images + others), np.arange(len(image_of)), image_of, captions)
     vectors = [rng.integers(-high, high + 1, (n, dim)).astype(np.float32) for n in (images + others, len(image_of))]
     for side in vectors:
         side[~side.any(axis=1)] = 1
@@ -43,7 +43,7 @@ def enlarged(
 def test_ranks_and_metrics_are_those_of_sorted_lists(seed: int, images: int, others: int, each: int, ties: str) -> None:
     split, image, caption = enlarged(np.random.default_rng(seed), images, others, each)
     options = {"similarity": "dot", "ties": ties, "trust": True, "ci": 0}
-    sides = vb.Embeddings("image", split.image_ids, image), vb.Embeddings("text", split.caption_ids, caption)
+    sides = vb.Embeddings("image", split.rows.ids, image), vb.Embeddings("text", split.columns.ids, caption)
     report = vb.evaluate(*sides, split=split, metrics=METRICS, **options)  # by ids: equal vectors are other items
     scores = oracle.scores64(image, caption)
     for direction in ("i2t", "t2i"):
@@ -78,17 +78,17 @@ def test_gains_of_captions_are_those_without_these_images(gains: str, tmp_path: 
     view = gains.partition(":")[0]
     options = {"gains": chosen, "similarity": "dot", "trust": True, "ci": 0}
     own = np.unique(split.image_of)
-    small = vb.Split(
-        "custom", split.image_ids[own], split.caption_ids, np.searchsorted(own, split.image_of), split.captions
+    small = vb.TestSet.captioned(
+        "custom", split.rows.ids[own], split.columns.ids, np.searchsorted(own, split.image_of), split.columns.texts
     )
     names = f"{view}:NCS@3,{view}:nDCG@5,{view}:CS@4"
     report = vb.evaluate(image, caption, split=split, metrics=names, **options)
     without = vb.evaluate(image[own], caption, split=small, metrics=names, **options)
     for name in names.split(","):
         big, less = report[name, "i2t"], without[name, "i2t"]
-        assert big.n == less.n == 7 and big.value == less.value and big.queries.tolist() == small.image_ids.tolist()
+        assert big.n == less.n == 7 and big.value == less.value and big.queries.tolist() == small.rows.ids.tolist()
     scores = oracle.scores64(caption, image)
-    wide = np.zeros((len(split.image_ids), len(caption)))
+    wide = np.zeros((len(split.rows.ids), len(caption)))
     wide[own] = load_gains(chosen, small).rows(0, 7)
     expected = []
     for q, row in enumerate(scores):

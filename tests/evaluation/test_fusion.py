@@ -58,7 +58,7 @@ def test_weighted_scores_are_those_of_the_sum(systems: dict[str, Any]):
 
 
 def test_runs_are_fused(systems: dict[str, Any], tmp_path: Path):
-    split = vb.Split(
+    split = vb.TestSet.captioned(
         "own", np.arange(9), np.arange(18), np.arange(18) // 2,
     )  # fmt: skip
     rng = np.random.default_rng(8)

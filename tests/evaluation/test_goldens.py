@@ -20,7 +20,7 @@ from vsebench.evaluation.short_lists import long_enough, too_short
 from vsebench.metrics import parse
 from vsebench.rank.tops import ranks
 from vsebench.results.report import Report
-from vsebench.types import DIRECTIONS, NONE, Direction, Observation, Ranks, Split, Tops
+from vsebench.types import DIRECTIONS, NONE, Direction, Observation, Ranks, TestSet, Tops
 
 Golden = Callable[[str], dict[str, Any]]
 
@@ -80,7 +80,7 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
     case = golden("coco_5fold_10x50")
     scores, ks = np.array(case["inputs"]["sims"]), case["inputs"]["ks"]
     image_of = np.repeat(np.arange(10), 5)
-    split = Split("custom", np.arange(10), np.arange(50), image_of, fold=np.arange(10) // 2)
+    split = TestSet.captioned("custom", np.arange(10), np.arange(50), image_of, fold=np.arange(10) // 2)
     names = [f"{v}{m}" for v in ("", "1k:") for m in (*(f"R@{k}" for k in ks), "MedR", "MeanR")]
     # With unit vectors as images, the entries of the caption vectors are the scores.
     report = vsebench.evaluate(np.eye(10), scores.T, split=split, metrics=names, similarity="dot")
@@ -137,7 +137,7 @@ def test_median_rank_even_count(golden: Golden) -> None:
     case = golden("median_rank_even_count")
     judged = relevance({0: [0], 1: [1]})
     ranks = Ranks(judged, np.array(case["inputs"]["ranks0"]) + 1, np.zeros(2, bool))
-    split = Split("custom", np.arange(2), np.arange(2), np.arange(2))
+    split = TestSet.captioned("custom", np.arange(2), np.arange(2), np.arange(2))
     assert measure(parse("MedR"), ranks, split, "i2t", "skip").value == case["expected"]["medr"]
     assert measure(parse("MeanR"), ranks, split, "i2t", "skip").value == case["expected"]["meanr"]
 
@@ -145,7 +145,7 @@ def test_median_rank_even_count(golden: Golden) -> None:
 def test_coco1k_truncated_ranking(golden: Golden, refuses: Refuses) -> None:
     # Items 1-3 are the fold of queries 1 and 2; items 7-9 belong to another fold.
     case = golden("coco1k_truncated_ranking")
-    split = Split("custom", np.arange(10), np.arange(10), np.arange(10), fold=np.arange(10) // 4)
+    split = TestSet.captioned("custom", np.arange(10), np.arange(10), np.arange(10), fold=np.arange(10) // 4)
     fold = same_fold(split)[0]
     judged = relevance({int(q): items for q, items in case["inputs"]["positives"].items()})
 
@@ -166,7 +166,7 @@ def test_coco1k_truncated_ranking(golden: Golden, refuses: Refuses) -> None:
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 
 
-def test_eccv_package_gt_counts(golden: Golden, coco: Split) -> None:
+def test_eccv_package_gt_counts(golden: Golden, coco: TestSet) -> None:
     want = golden("eccv_package_gt_counts")["expected"]
     for view, key in (("gt", "original"), ("cxc", "cxc"), ("eccv", "eccv")):
         for d in ("i2t", "t2i"):

@@ -22,7 +22,7 @@ from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix, System
 from vsebench.relevance import load_gains
 from vsebench.sets.captions import with_captions
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 def unit(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -30,7 +30,7 @@ def unit(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
 
 
-def world(images: int = 12, seed: int = 3) -> tuple[Split, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def world(images: int = 12, seed: int = 3) -> tuple[TestSet, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """A split in folds, with captions, and random unit vectors that do not depend on them."""
     split, rng = worlds.world(images, 5, seed=seed).split, np.random.default_rng(seed)
     sides = (unit(rng.standard_normal((n, 16))) for n in (images, 5 * images))
@@ -75,7 +75,7 @@ def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) 
 def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp_path: Path) -> None:
     split, images, captions = world()
     order = np.random.default_rng(5).permutation(60)
-    lines = np.array(split.captions)
+    lines = np.array(split.columns.texts)
     found = []
     for name, rows in (("a", np.arange(60)), ("b", order)):
         np.savez(
@@ -104,7 +104,7 @@ def test_all_has_graded_metrics_when_captions_are_known_else_a_note(refuses: Ref
     assert report["cider:NCS@1", "t2i"].interval is not None
     parts = [report[f"cider:NCS@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i")]
     assert report["cider:Nsum"].value == pytest.approx(sum(parts))
-    without_captions = Split("custom", split.image_ids, split.caption_ids, split.image_of)
+    without_captions = TestSet.captioned("custom", split.rows.ids, split.columns.ids, split.image_of)
     report = vsebench.evaluate(images, captions, split=without_captions, metrics="all")
     assert not any(str(r.metric).startswith("cider:") for r in report.results)
     assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
@@ -128,11 +128,11 @@ def test_folds_are_averaged() -> None:
     report = vsebench.evaluate(images, captions, split=split, metrics=names, ci=0)
     gains, means = load_gains("cider", split), []
     for f in range(3):
-        of_image, of_caption = (np.flatnonzero(fold == f) for fold in split.test_set.folds)
+        of_image, of_caption = (np.flatnonzero(fold == f) for fold in split.folds)
         part = np.ix_(of_image, of_caption)
         folded = run(
             System(Matrix((images @ captions.T)[part])),
-            Split("custom", of_image, of_caption, np.repeat(np.arange(len(of_image)), 5)).test_set,
+            TestSet.captioned("custom", of_image, of_caption, np.repeat(np.arange(len(of_image)), 5)),
             [vsebench.parse("cider:NCS@2")],
             {"cider": FakeGains(gains.rows(0, 12)[part])},
             (0,),
@@ -145,7 +145,7 @@ def test_folds_are_averaged() -> None:
 def test_the_command_takes_captions_and_gains(tmp_path: Path, pinned: Pinned) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
-    (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
+    (tmp_path / "c.txt").write_text("\n".join(split.columns.texts or ()))
     command = ("eval", tmp_path / "e.npz", "--captions", tmp_path / "c.txt", "--metrics")
     found = document(*command, "cs,ncs", "--no-per-query")
     assert {r["metric"] for r in found["results"]} >= {"cider:NCS@10", "cider:NsumN"}
@@ -163,27 +163,27 @@ def lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path, refuses: Refuses) -> None:
     rows = [{"image_id": i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
-    split = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
+    split = TestSet.captioned("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
     path = lines(tmp_path / "captions.jsonl", reversed(rows))
-    assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
+    assert with_captions(split, path).columns.texts == tuple(f"text {i}" for i in range(10))
     refuses(BadInput, with_captions, split, lines(path, rows[:-1]))
 
 
 def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, refuses: Refuses) -> None:
-    split = Split("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
+    split = TestSet.captioned("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
     named = dataclasses.replace(split, caption_ids=np.arange(100, 110))
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     for of, wrong in ((split, [rows[i] for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)]),
                       (named, [*rows[:-1], {**rows[-1], "image_id": 7}])):  # fmt: skip
-        assert with_captions(of, lines(path, rows)).captions == tuple(f"text {i}" for i in range(10))
+        assert with_captions(of, lines(path, rows)).columns.texts == tuple(f"text {i}" for i in range(10))
         refuses(BadInput, with_captions, of, lines(path, wrong))
 
 
-def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
-    part = Split("custom", coco.image_ids[:3], coco.caption_ids[:15], np.repeat(np.arange(3), 5))
+def test_a_part_of_coco_finds_its_captions(coco: TestSet) -> None:
+    part = TestSet.captioned("custom", coco.rows.ids[:3], coco.columns.ids[:15], np.repeat(np.arange(3), 5))
     try:
-        found = with_captions(part).captions
+        found = with_captions(part).columns.texts
     except (MissingPackage, UsageError):
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
     assert found is not None and len(found) == 15 and all(t.strip() for t in found)
@@ -251,7 +251,7 @@ def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: 
     """Users do not see the order of a custom split: other files have the row order of the vectors, not of ids."""
     split, images, captions = world()
     rng = np.random.default_rng(6)
-    texts = np.array(split.captions)
+    texts = np.array(split.columns.texts)
     table = rng.random((60, 7)) if gains.startswith("sentence") else rng.random((12, 60))
     found = []
     for name, image, caption in (("a", np.arange(12), np.arange(60)), ("b", rng.permutation(12), rng.permutation(60))):

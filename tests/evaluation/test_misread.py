@@ -21,14 +21,14 @@ from vsebench.evaluation.chance import LEVEL, Sample
 from vsebench.evaluation.inputs import Input
 from vsebench.evaluation.misread import Suspicion, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, Split, Tops
+from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
 
 Array = npt.NDArray[np.float32]
 SIZES = [50, 60, 120, 300]
 
 
-def split(n: int, times: int = 5) -> Split:
-    return Split("custom", np.arange(n), np.arange(n * times), np.arange(n * times) // times)
+def split(n: int, times: int = 5) -> TestSet:
+    return TestSet.captioned("custom", np.arange(n), np.arange(n * times), np.arange(n * times) // times)
 
 
 def model(n: int, times: int = 5, noise: float = 0.6, seed: int = 1, dim: int = 16) -> tuple[Array, Array]:
@@ -42,7 +42,7 @@ def major(texts: Array, times: int = 5) -> Array:
 
 
 def suspicions(
-    scorer: Scorer, items: Split, rows: tuple[Int | None, Int | None] = (None, None)
+    scorer: Scorer, items: TestSet, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
     data = Input(items, System(scorer), Path("file"), rows=rows)
     return [suspect(data, direction) for direction in DIRECTIONS]
@@ -167,7 +167,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     n, rng = 120, np.random.default_rng(3)
     x, y = model(n)
     image_ids, caption_ids = rng.choice(10**6, n, replace=False), rng.choice(10**6, 5 * n, replace=False)
-    items = Split("custom", image_ids, caption_ids, np.arange(5 * n) // 5)
+    items = TestSet.captioned("custom", image_ids, caption_ids, np.arange(5 * n) // 5)
     ids = image_ids if side == "images" else caption_ids
     order = np.argsort(ids.astype(str) if text else ids)
     vectors = (x[order], y) if side == "images" else (x, y[order])
@@ -221,7 +221,7 @@ def test_images_without_captions_and_uneven_numbers() -> None:
     image_of = np.sort(rng.integers(0, n - 60, 700))
     x, _ = model(n)
     y = (x[image_of] + 0.3 * rng.standard_normal((700, 16))).astype(np.float32)
-    items = Split("custom", np.arange(n), np.arange(700), image_of)
+    items = TestSet.captioned("custom", np.arange(n), np.arange(700), image_of)
     assert suspicions(Dot(x, y, cosine=True), items) == [None, None]
     both = suspicions(Dot(x[::-1].copy(), y, cosine=True), items)
     assert all("reverse" in (cause(s) or "") for s in both)
@@ -238,10 +238,10 @@ def test_score_matrices_are_checked_too() -> None:
     assert None not in suspicions(Matrix(x @ major(y).T), split(100))
 
 
-def lists(order: Int, items: Split, direction: Direction) -> Suspicion | None:
+def lists(order: Int, items: TestSet, direction: Direction) -> Suspicion | None:
     """What is suspected of retrieved lists, (query, depth)."""
-    gallery = len(items.caption_ids if direction == "i2t" else items.image_ids)
-    missing = len(items.image_ids if direction == "i2t" else items.caption_ids) - len(order)
+    gallery = len(items.columns.ids if direction == "i2t" else items.rows.ids)
+    missing = len(items.rows.ids if direction == "i2t" else items.columns.ids) - len(order)
     found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
     return suspect(Input(items, None, Path("file"), lists=found), direction)
 
@@ -252,7 +252,7 @@ def test_retrieved_lists_are_checked(direction: Direction, depth: int) -> None:
     n, rng = 500, np.random.default_rng(0)
     x, y = model(n)
     image_ids = rng.choice(10**6, n, replace=False)
-    items = Split("custom", image_ids, np.arange(5 * n), np.arange(5 * n) // 5)
+    items = TestSet.captioned("custom", image_ids, np.arange(5 * n), np.arange(5 * n) // 5)
     scores = x @ y.T if direction == "i2t" else y @ x.T
     order = np.argsort(-scores, axis=1)
     assert lists(order[:, :depth], items, direction) is None
@@ -309,8 +309,8 @@ def test_arrays_in_memory_are_checked_too(refuses: Refuses) -> None:
     assert any("recall is at chance" in w for w in vsebench.evaluate(x, major(y), trust=True, ci=0).warnings)
 
 
-def test_rows_without_ids_as_many_as_those_of_coco_5k_are_tried_in_its_order(coco: Split) -> None:
+def test_rows_without_ids_as_many_as_those_of_coco_5k_are_tried_in_its_order(coco: TestSet) -> None:
     x, y = model(5000)
-    data = Input(split(5000), System(Dot(x[np.argsort(coco.image_ids)], y, cosine=True)), Path("f"))
+    data = Input(split(5000), System(Dot(x[np.argsort(coco.rows.ids)], y, cosine=True)), Path("f"))
     assert cause(suspect(data, "t2i")) == "with the images in ascending id order"
     assert found(*model(1000)) == [None, None], "as many as Flickr30K has, which may not be built"

@@ -21,7 +21,7 @@ OWNER = np.arange(M) // 2
 def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Vectors, ids that are not ascending, what is given beside them without ids, and files of these."""
     folder, rng, model = tmp_path_factory.mktemp("placing"), np.random.default_rng(5), worlds.world(N, 2, 1.3, seed=5)
-    names, captions = np.array([f"i{k:02}" for k in rng.permutation(N)]), list(model.split.captions or ())
+    names, captions = np.array([f"i{k:02}" for k in rng.permutation(N)]), list(model.split.columns.texts or ())
     (folder / "captions.txt").write_text("\n".join(captions) + "\n")
     scores = model.cosines + 0.3 * rng.standard_normal((N, M))
     np.save(folder / "scores.npy", scores)
@@ -97,10 +97,10 @@ def test_scores_of_each_direction_have_their_own_order(direction: str, world: di
 
 
 def test_a_test_set_with_an_order_of_its_own_keeps_it():
-    split = vb.Split("mine", ["a", "b", "c"], np.arange(3), np.arange(3))
+    split = vb.TestSet.captioned("mine", ["a", "b", "c"], np.arange(3), np.arange(3))
     placed = placing.with_places(split, (np.array([2, 0, 1]), None))
-    assert placing.order(placed.test_set, "image") is None
-    assert placing.order_note("G.npy", ["image", "caption"], placed.test_set) == (
+    assert placing.order(placed, "image") is None
+    assert placing.order_note("G.npy", ["image", "caption"], placed) == (
         "G.npy: no image and text ids: rows are taken to be in the order of mine (that of the file it was built from); "
         "those that are evaluated have another order"
     )
@@ -108,8 +108,8 @@ def test_a_test_set_with_an_order_of_its_own_keeps_it():
 
 def test_a_split_in_the_order_of_its_rows_is_kept():
     """What is kept by split, such as its judgements, is then read once."""
-    split = vb.Split("custom", np.arange(N), np.arange(M), OWNER)
+    split = vb.TestSet.captioned("custom", np.arange(N), np.arange(M), OWNER)
     assert placing.with_places(split, (None, np.arange(M))) is split
     moved = placing.with_places(split, (np.arange(N)[::-1], None))
-    assert moved.places[0] is not None and moved.places[1] is None
-    assert placing.with_places(moved, (None, None)).places == (None, None)
+    assert moved.rows.places is not None and moved.columns.places is None
+    assert [side.places for side in placing.with_places(moved, (None, None)).sides] == [None, None]

@@ -14,7 +14,7 @@ from tests import worlds
 from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.evaluation import misread
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 N, TIMES = 200, 5
 OWNER = np.repeat(np.arange(N), TIMES)
@@ -72,7 +72,7 @@ def test_rows_that_are_shifted(
 
 def test_few_images_with_captions(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:
     images, texts = world
-    split = Split("custom", np.arange(60), np.arange(200), OWNER[:200])
+    split = TestSet.captioned("custom", np.arange(60), np.arange(200), OWNER[:200])
     refuses(BadInput, evaluate, images[:60], np.roll(texts[:200], -5, axis=0), split=split)
 
 
@@ -113,7 +113,7 @@ WORDS = ["dog", "cat", "horse", "boat", "train", "kite", "pizza", "snow", "beach
 
 
 @pytest.fixture
-def told(rng: np.random.Generator) -> tuple[Split, np.ndarray, np.ndarray]:
+def told(rng: np.random.Generator) -> tuple[TestSet, np.ndarray, np.ndarray]:
     """A data set of one's own whose captions say what is in the images, and vectors that know it."""
     n, times = 120, 2
     there = rng.random((n, len(WORDS))) < 0.2
@@ -123,14 +123,14 @@ def told(rng: np.random.Generator) -> tuple[Split, np.ndarray, np.ndarray]:
     images = there @ rng.standard_normal((len(WORDS), 24)) + 0.7 * rng.standard_normal((n, 24))
     texts = images[owner] + 0.5 * rng.standard_normal((n * times, 24))
     ids = np.array([f"{int(i)}.jpg" for i in rng.permutation(n)])
-    return Split("mine", ids, np.arange(n * times), owner, captions), images, texts
+    return TestSet.captioned("mine", ids, np.arange(n * times), owner, captions), images, texts
 
 
-def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.ndarray], refuses: Refuses) -> None:
+def test_captions_of_other_images_are_noticed(told: tuple[TestSet, np.ndarray, np.ndarray], refuses: Refuses) -> None:
     split, images, texts = told
     assert not evaluate(images, texts, split=split).warnings
     blocks = texts.reshape(len(images), 2, -1)
-    sorted_by_id = np.argsort(split.image_ids)
+    sorted_by_id = np.argsort(split.rows.ids)
     refuses(BadInput, evaluate, images[sorted_by_id], blocks[sorted_by_id].reshape(texts.shape), split=split)
     shuffled = np.random.default_rng(1).permutation(len(images))
     refuses(BadInput, evaluate, images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)

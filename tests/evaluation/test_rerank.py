@@ -18,7 +18,7 @@ from vsebench.results.report import Report
 
 Array = npt.NDArray[Any]
 N, M, DEPTH = 60, 120, 9
-SPLIT = vb.Split("custom", np.arange(N), np.arange(M), np.arange(M) // 2)
+SPLIT = vb.TestSet.captioned("custom", np.arange(N), np.arange(M), np.arange(M) // 2)
 GAINS = np.random.default_rng(9).random((N, M)).astype(np.float32)
 METRICS = (
     "recall,RSum,Recall@5,MRR,R-P,mAP@R,mAP,matrix:CS@5,matrix:CS@20,matrix:Kendall,matrix:NCS@3,matrix:NCS[gt=out]@3,"

@@ -17,24 +17,24 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.files.pairs import LISTS, Pairs
 from vsebench.files.read_pairs import read_pairs
 from vsebench.sets.align import align_lists
-from vsebench.types import DIRECTIONS, Direction, Split
+from vsebench.types import DIRECTIONS, Direction, TestSet
 
 Lists = Mapping[Any, Any]
-SPLIT = Split("toy", np.arange(60) + 500, np.arange(300) + 7000, np.arange(300) // 5)
+SPLIT = TestSet.captioned("toy", np.arange(60) + 500, np.arange(300) + 7000, np.arange(300) // 5)
 
 
-def i2t(length: int = 12, queries: int | None = None, split: Split = SPLIT) -> dict[int, list[int]]:
+def i2t(length: int = 12, queries: int | None = None, split: TestSet = SPLIT) -> dict[int, list[int]]:
     """The list of every image: its own captions and the next ones."""
-    captions = np.concatenate([split.caption_ids, split.caption_ids]).tolist()
-    return {q: captions[5 * i : 5 * i + length] for i, q in enumerate(split.image_ids[:queries].tolist())}
+    captions = np.concatenate([split.columns.ids, split.columns.ids]).tolist()
+    return {q: captions[5 * i : 5 * i + length] for i, q in enumerate(split.rows.ids[:queries].tolist())}
 
 
 def t2i(length: int = 12, late: int = 0) -> dict[int, list[int]]:
     """The list of every caption, with its own image behind ``late`` others."""
-    images = np.concatenate([SPLIT.image_ids, SPLIT.image_ids]).tolist()
+    images = np.concatenate([SPLIT.rows.ids, SPLIT.rows.ids]).tolist()
     return {
         q: [*images[i + 1 : i + 1 + late], images[i], *images[i + 1 + late : i + length]]
-        for q, i in zip(SPLIT.caption_ids.tolist(), SPLIT.image_of.tolist(), strict=True)
+        for q, i in zip(SPLIT.columns.ids.tolist(), SPLIT.image_of.tolist(), strict=True)
     }
 
 
@@ -56,7 +56,7 @@ def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
     return {(str(r.metric), r.direction): r.value for r in report.results}
 
 
-def run(raw: Lists, split: Split | str | None = SPLIT) -> Any:
+def run(raw: Lists, split: TestSet | str | None = SPLIT) -> Any:
     """Lists in memory, aligned with a split."""
     found: list[Pairs] = []
     for direction, lists in raw.items():
@@ -93,7 +93,7 @@ def test_one_direction(tmp_path: Path, refuses: Refuses) -> None:
     refuses(UsageError, evaluate, [file], "RSum")
 
 
-def test_the_split_is_that_of_the_ids_or_named(coco: Split, tmp_path: Path) -> None:
+def test_the_split_is_that_of_the_ids_or_named(coco: TestSet, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(60, split=coco)})
     assert evaluate(file, "R@1", split=None).split == "coco-5k"
     report = evaluate(file, "R@1,R@5", split="coco-1k")
@@ -149,7 +149,7 @@ def test_the_ids_give_the_directions() -> None:
 
 
 GOOD = i2t(queries=10)
-WRONG: dict[str, tuple[Lists, Split | str | None]] = {
+WRONG: dict[str, tuple[Lists, TestSet | str | None]] = {
     "exchanged i2t": ({"i2t": t2i()}, SPLIT),
     "exchanged t2i": ({"t2i": i2t()}, SPLIT),
     "unknown queries": ({"i2t": {**GOOD, 1: [2], 3: [4]}}, SPLIT),
@@ -225,10 +225,10 @@ def test_without_metrics_lists_are_measured_as_deep_as_they_go(tmp_path: Path) -
 def test_deep_graded_metrics_are_left_out_before_gains_are_loaded(tmp_path: Path, refuses: Refuses) -> None:
     split, *_ = world()
     own = {d: [np.roll(ids.tolist(), -i)[:12].tolist() for i in range(len(queries))] for d, queries, ids in (
-        ("i2t", split.image_ids, split.caption_ids), ("t2i", split.caption_ids, split.image_ids),
+        ("i2t", split.rows.ids, split.columns.ids), ("t2i", split.columns.ids, split.rows.ids),
     )}  # fmt: skip
     document = {
-        d: dict(zip(q.tolist(), own[d], strict=True)) for d, q in (("i2t", split.image_ids), ("t2i", split.caption_ids))
+        d: dict(zip(q.tolist(), own[d], strict=True)) for d, q in (("i2t", split.rows.ids), ("t2i", split.columns.ids))
     }
     file = write(tmp_path / "r.json", document)
     np.save(tmp_path / "g.npy", np.ones((30, 90), np.float32))
@@ -242,7 +242,7 @@ def test_deep_graded_metrics_are_left_out_before_gains_are_loaded(tmp_path: Path
         refuses(BadInput, vsebench.evaluate, metrics=metrics, **options)
 
 
-def world(ids: str = "int") -> tuple[Split, np.ndarray, np.ndarray]:
+def world(ids: str = "int") -> tuple[TestSet, np.ndarray, np.ndarray]:
     """A split whose captions tie often: small integers, and every third caption repeats the one before."""
     rng = np.random.default_rng(3)
     images, texts = (rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (30, 90))
@@ -250,7 +250,7 @@ def world(ids: str = "int") -> tuple[Split, np.ndarray, np.ndarray]:
     texts[2::3] = texts[1::3]
     names = [np.arange(30) + 500, np.arange(90) + 7000]
     image_ids, caption_ids = names if ids == "int" else [np.array([f"{ids}{n}" for n in own]) for own in names]
-    return Split("toy", image_ids, caption_ids, np.arange(90) // 3), images, texts
+    return TestSet.captioned("toy", image_ids, caption_ids, np.arange(90) // 3), images, texts
 
 
 @pytest.mark.parametrize("ids", ["int", "photo"])
@@ -308,7 +308,7 @@ def test_one_odd_entry_is_named_with_its_query(
     direction: Direction, form: str, place: int, odd: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     split, *_ = world()
-    queries, items = (split.image_ids, split.caption_ids)[:: 1 if direction == "i2t" else -1]
+    queries, items = (split.rows.ids, split.columns.ids)[:: 1 if direction == "i2t" else -1]
     lists = {str(q): [str(i) for i in np.roll(items, n)[:5]] for n, q in enumerate(queries.tolist())}
     at = list(lists)[place % len(lists)]
 
@@ -339,7 +339,7 @@ def test_one_odd_entry_is_named_with_its_query(
 
 
 def test_ids_are_found_in_any_spelling_and_once(tmp_path: Path, pinned: Pinned) -> None:
-    split = Split("toy", np.arange(4), np.arange(100, 104), np.arange(4))
+    split = TestSet.captioned("toy", np.arange(4), np.arange(100, 104), np.arange(4))
     lists = {f"{n:03}.jpg": [f"0{100 + n}", f"0{100 + (n + 1) % 4}"] for n in range(4)}
     assert vsebench.evaluate(run={"i2t": lists}, split=split, metrics="R@1", ci=0)["R@1", "i2t"].value == 1.0
     for other in ({**lists, "001": ["0100"], "1": ["0100"]}, {**lists, "001.jpg": ["101", "0101"]}):
@@ -349,5 +349,5 @@ def test_ids_are_found_in_any_spelling_and_once(tmp_path: Path, pinned: Pinned) 
 
 
 def test_minus_1_may_be_an_id_of_the_split(refuses: Refuses) -> None:
-    split = Split("toy", np.array([-1, 7]), np.array([3, 4]), np.arange(2))
+    split = TestSet.captioned("toy", np.array([-1, 7]), np.array([3, 4]), np.arange(2))
     refuses(BadInput, vsebench.evaluate, run={"t2i": {3: [7, -1], 4: [7]}}, split=split, metrics="R@1", ci=0)

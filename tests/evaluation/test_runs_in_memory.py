@@ -17,7 +17,7 @@ from vsebench.errors import VsebenchError
 
 IMAGES, EACH = 5, 2
 TEXTS = IMAGES * EACH
-SPLIT = vb.Split(
+SPLIT = vb.TestSet.captioned(
     "own", np.array([f"im{n}" for n in range(IMAGES)]), np.arange(100, 100 + TEXTS), np.arange(TEXTS) // EACH
 )
 METRICS = "R@1,R@2,MRR,mAP,gt:nDCG@3"
@@ -27,7 +27,7 @@ SAME: dict[str, Any] = {"split": SPLIT, "metrics": METRICS, "trust": True, "ci":
 
 def of_matrix(matrix: np.ndarray[Any, Any]) -> Scores:
     """The runs of both directions of scores (image, caption), items in the order of the split."""
-    sides = (SPLIT.image_ids.tolist(), SPLIT.caption_ids.tolist())
+    sides = (SPLIT.rows.ids.tolist(), SPLIT.columns.ids.tolist())
     return {
         direction: {q: dict(zip(items, row, strict=True)) for q, row in zip(queries, scores.tolist(), strict=True)}
         for direction, queries, items, scores in (("i2t", *sides, matrix), ("t2i", *sides[::-1], matrix.T))

@@ -14,9 +14,9 @@ import vsebench
 from tests.messages import Refuses
 from vsebench import signature
 from vsebench.errors import UsageError
-from vsebench.types import Split
+from vsebench.types import TestSet
 
-SPLIT = Split("custom", np.array([10, 20]), np.arange(1, 5), np.array([0, 0, 1, 1]))
+SPLIT = TestSet.captioned("custom", np.array([10, 20]), np.arange(1, 5), np.array([0, 0, 1, 1]))
 KEY = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1)
 VALUE = st.text(st.characters(exclude_characters="|", codec="utf-8"))
 
@@ -59,7 +59,7 @@ def test_the_fingerprint_is_that_of_ids_and_their_images() -> None:
 def test_the_fingerprint_is_the_same_on_every_machine() -> None:
     # Computed by other code: sha256 of one id a line, a zero byte, ..., and the images as little-endian int64.
     assert signature.fingerprint(SPLIT) == "194ff152"
-    words = Split("custom", np.array(["a", "ü"]), np.array(["x", "y"]), np.arange(2))
+    words = TestSet.captioned("custom", np.array(["a", "ü"]), np.array(["x", "y"]), np.arange(2))
     assert signature.fingerprint(words) == "3c631daa"
 
 

@@ -271,8 +271,8 @@ STEPS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("step", STEPS)
 def test_steps_are_refused_of_lists_folds_and_parts(step: str, refuses: Refuses) -> None:
     ids = np.arange(4)
-    folds = vb.Split("mine", ids, ids, ids, fold=np.array([0, 0, 1, 1]), in_folds=True)
-    lists = {"run": {"i2t": {q: [q] for q in range(4)}}, "split": vb.Split("mine", ids, ids, ids)}
+    folds = vb.TestSet.captioned("mine", ids, ids, ids, fold=np.array([0, 0, 1, 1]), in_folds=True)
+    lists = {"run": {"i2t": {q: [q] for q in range(4)}}, "split": vb.TestSet.captioned("mine", ids, ids, ids)}
     of: dict[str, Any] = {"metrics": "R@1", "ci": 0, "trust": True, "direction": "i2t", **STEPS[step]}
     for kind in (lists, {"scores": np.eye(4), "split": folds}):
         refuses(UsageError, vb.evaluate, **kind, **of)

@@ -15,7 +15,7 @@ from vsebench.files.raw import Raw
 from vsebench.log import logged
 from vsebench.rank.scorers import Dot
 from vsebench.sets.align import align_embeddings
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 WHERE = Path("e.npz")
 RNG = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:
 
 
 def test_in_order_counts_rows(refuses: Refuses) -> None:
-    split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
+    split = TestSet.captioned("custom", IDS, np.arange(200), np.arange(200) // 5)
     ready, _ = align_embeddings(Raw((X, Y), sources=(WHERE,)), split)
     assert ready.split is split and ready.rows == (None, None)
     refuses(BadInput, align_embeddings, Raw((X[:39], Y), sources=(WHERE,)), split)

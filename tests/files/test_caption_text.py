@@ -18,7 +18,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_text import plain_lines
 from vsebench.sets.caption_files import all_of_file, from_file, lines_of
 from vsebench.sets.captions import with_captions
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 IMAGES, TIMES = 12, 5
 NAMES = [f"{100 + i}_{i}.jpg" for i in range(IMAGES)]
@@ -178,8 +178,8 @@ def test_captions_are_matched_without_the_folders_of_their_images(tmp_path: Path
     path = tmp_path / "c.csv"
     path.write_text("image,caption\n" + "".join(f'val/{n},"{t.replace(chr(34), "")}"\n' for n, _, t in FLAT))
     ids = np.array([f"{n}#{k}" for n, k, _ in FLAT])
-    split = Split("custom", np.array(NAMES), ids, np.repeat(np.arange(IMAGES), TIMES))
-    assert with_captions(split, path).captions == tuple(text.replace('"', "") for text in TEXTS)
+    split = TestSet.captioned("custom", np.array(NAMES), ids, np.repeat(np.arange(IMAGES), TIMES))
+    assert with_captions(split, path).columns.texts == tuple(text.replace('"', "") for text in TEXTS)
 
 
 @pytest.mark.parametrize("form", ["marked", "wide", "karpathy", "plain", "numbered from 1"])
@@ -208,8 +208,8 @@ def test_a_table_of_parquet_or_arrow_is_a_file_of_captions(ending: str, tmp_path
     rows = from_file(path)
     assert rows.captions == TEXTS and rows.image_id.tolist() == [name for name, *_ in FLAT]
     order = np.random.default_rng(0).permutation(len(FLAT))
-    split = Split("custom", np.array(NAMES), order, np.array([n // TIMES for n in order.tolist()]))
-    assert with_captions(split, path).captions == tuple(TEXTS[n] for n in order)
+    split = TestSet.captioned("custom", np.array(NAMES), order, np.array([n // TIMES for n in order.tolist()]))
+    assert with_captions(split, path).columns.texts == tuple(TEXTS[n] for n in order)
 
 
 @pytest.mark.parametrize("first", ["< 3 dogs", "<person> in a park", "<a> & <b>"])

@@ -17,7 +17,7 @@ import pytest
 from vsebench.analysis import thumbnails
 from vsebench.errors import BadInput
 from vsebench.files.image_files import find_images, read_image
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 def new_image(path: Path, mode: str = "RGB", size: tuple[int, int] = (5, 4), **more) -> Path:
@@ -228,7 +228,7 @@ def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
     for at, content in enumerate(OTHERS.values(), start=1):
         (tmp_path / f"{at}.jpg").write_bytes(content)
     os.mkfifo(tmp_path / "6.jpg")
-    split = Split("custom", np.arange(7), np.arange(7), np.arange(7), tuple("abcdefg"))
+    split = TestSet.captioned("custom", np.arange(7), np.arange(7), np.arange(7), tuple("abcdefg"))
     made, notes = thumbnails.make(tmp_path, split, range(7))
     assert sorted(made) == [0] and len(notes) == 1
     assert notes[0].startswith("6 image files cannot be read: 1.jpg cannot be read as an image (no JPEG, ")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.memory import peak
 from tests.worlds import relevance
-from vsebench import Split, evaluate, load, memory
+from vsebench import TestSet, evaluate, load, memory
 from vsebench.errors import BadInput
 from vsebench.files.textfile import read_text
 from vsebench.memory import require, text_array
@@ -58,7 +58,7 @@ def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path, refuses)
 def test_captions_take_memory_by_their_size(tmp_path):
     path = tmp_path / "captions.txt"
     path.write_text("a dog\na cat\n")
-    split = Split("custom", np.arange(2), np.arange(2), np.arange(2))
+    split = TestSet.captioned("custom", np.arange(2), np.arange(2), np.arange(2))
     assert peak(lambda: with_captions(split, path)) < 2
     path.write_bytes(gzip.compress(path.read_bytes()))
     assert peak(lambda: read_text(path)) < 4

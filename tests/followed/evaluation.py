@@ -34,8 +34,8 @@ def judged(**options: Any) -> Call:
 
 RIGHT_RUN = 5 / 9
 HALF = float((S[:30, :150].argmax(axis=1) // 5 == np.arange(30)).mean())
-SPLIT = vb.Split("custom", np.arange(60), np.arange(300), OWNER)
-IN_FOLDS = vb.Split("mine", np.arange(60), np.arange(300), OWNER, fold=np.arange(60) // 30, in_folds=True)
+SPLIT = vb.TestSet.captioned("custom", np.arange(60), np.arange(300), OWNER)
+IN_FOLDS = vb.TestSet.captioned("mine", np.arange(60), np.arange(300), OWNER, fold=np.arange(60) // 30, in_folds=True)
 SCORED = "".join(f"{q} Q0 {d} {k} {9 - k} x\n" for q, of in RUN["t2i"].items() for k, d in enumerate(of, 1))
 BACK = "".join(f"d{d} Q0 q{q} {q + 1} {9 - q} x\n" for d in range(9) for q in range(9))
 TREC = "".join(f"{q} Q0 {d} {k} {k / 9} x\n" for q, of in RUN["t2i"].items() for k, d in enumerate(of, 1))
@@ -48,7 +48,7 @@ def accumulated(n: int, **options: Any) -> vb.Report:
     return validation.compute()
 
 
-def apart(images: Any, split: vb.Split | None) -> vb.Report:
+def apart(images: Any, split: vb.TestSet | None) -> vb.Report:
     """Images and captions with their ids."""
     validation = vb.Accumulator(split, **R1)
     validation.update(images, Y, image_ids=np.arange(60) if len(images) == 60 else OWNER, text_ids=np.arange(300))

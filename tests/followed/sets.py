@@ -65,7 +65,7 @@ FOLLOWED: list[Followed | By] = [
         (f"data build {SCENES}", damaged, lambda: vb.load_split(f"{SCENES}-test", captions=True)),
         (
             f"data build {SCENES} --replace",
-            lambda: len(vb.load_split(f"{SCENES}-test", captions=True).captions or ()) > 0,
+            lambda: len(vb.load_split(f"{SCENES}-test", captions=True).columns.texts or ()) > 0,
             1.0,
         ),
     ),

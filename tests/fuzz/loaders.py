@@ -41,13 +41,13 @@ from vsebench.sets import published as sets
 from vsebench.sets.captions import with_captions
 from vsebench.sets.stored import store
 from vsebench.text.ptb import tokenise
-from vsebench.types import Ids, Split
+from vsebench.types import Ids, TestSet
 from vsebench.unimodal import files as unimodal
 from vsebench.unimodal.labels import label_distance_of, read_labels
 from vsebench.unimodal.queries import read_queries
 from vsebench.unimodal.wmd import read_caption_sets
 
-SPLIT = Split("custom", IMAGE_IDS, TEXT_IDS, OWNER)
+SPLIT = TestSet.captioned("custom", IMAGE_IDS, TEXT_IDS, OWNER)
 MASKS = np.arange(16).reshape(4, 2, 2)
 LONGEST_NAME = 2000  # characters; a command line has no longer ones
 
@@ -78,7 +78,7 @@ def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
     reads(lambda p: align.align_scores(read_scores(p), None), path)
     reads(read_captions, path)
     reads(lambda p: relevance.load_gains(Spec("matrix", str(p), {}), SPLIT), path)
-    reads(sentence.read_vectors, path, SPLIT.test_set)
+    reads(sentence.read_vectors, path, SPLIT)
     reads(read_labels, path, None, IMAGE_IDS)
     reads(unimodal.read_vectors, path, "image")
 
@@ -119,7 +119,7 @@ def clip_retrieval(data: bytes, folder: Path) -> None:
     reads(_embeddings, place, SPLIT)
 
 
-def _embeddings(path: Path, split: Split | None = None) -> None:
+def _embeddings(path: Path, split: TestSet | None = None) -> None:
     align.align_embeddings(read_embeddings(path), split)
 
 
@@ -152,7 +152,7 @@ def runs(data: bytes, folder: Path) -> None:
     reads(lambda p: align.align_lists(read_pairs(p, None, LISTS), SPLIT), path)
     reads(lambda p: read_pairs(p, "t2i", LISTS, order="rank"), path)
     for kind in (JUDGED, SCORED):
-        reads(lambda p, of=kind: [place(pairs, SPLIT.test_set) for pairs in read_pairs(p, None, of)], path)
+        reads(lambda p, of=kind: [place(pairs, SPLIT) for pairs in read_pairs(p, None, of)], path)
 
 
 def captions(data: bytes, folder: Path) -> None:

@@ -83,11 +83,9 @@ def test_vectors_and_their_scores_have_the_same_values() -> None:
     system, world = vector_world(cosine=True)
     world = restricted(world, "random", 5, True, False)
     metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
-    of_vectors = run(system, world.split.test_set, metrics, gains, candidates=world.candidates)
+    of_vectors = run(system, world.split, metrics, gains, candidates=world.candidates)
     matrix = System(Matrix(canonical(system.forward)))
-    same_found(
-        of_vectors, run(matrix, world.split.test_set, metrics, gains, candidates=world.candidates, block=9, threads=2)
-    )
+    same_found(of_vectors, run(matrix, world.split, metrics, gains, candidates=world.candidates, block=9, threads=2))
 
 
 @pytest.mark.parametrize("expected", [False, True])
@@ -96,8 +94,8 @@ def test_all_items_as_allowed_ones_change_nothing(expected: bool) -> None:
     names = [n for n in (*NAMES, *FOLDED) if not expected or parse(n).has_expectation]
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(world.gains)}
     every = restricted(world, "all", 0, False, False).candidates
-    wanted = run(system, world.split.test_set, metrics, gains, expected=expected)
-    same_found(run(system, world.split.test_set, metrics, gains, expected=expected, candidates=every), wanted)
+    wanted = run(system, world.split, metrics, gains, expected=expected)
+    same_found(run(system, world.split, metrics, gains, expected=expected, candidates=every), wanted)
 
 
 def test_images_without_captions_are_among_all_candidates() -> None:

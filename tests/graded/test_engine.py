@@ -19,7 +19,7 @@ from vsebench.metrics import metric, parse
 from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import Split, Tops, Which
+from vsebench.types import TestSet, Tops, Which
 
 NAMES = (
     "CS@3", "CS@2", "CS[captions=all]@4", "CS[tau=a]@3", "CS[tau=c,captions=all,gt=out]@5", "Kendall",
@@ -32,7 +32,7 @@ FOLDED = ("CS[on=folds]@3", "NCS[on=folds]@2", "Kendall[on=block]", "SR[m=2,unit
 
 def no_candidates(world: oracle_graded.World) -> bool:
     """Whether queries have no candidates without their ground truth; the oracle divides by their number."""
-    return len(world.split.image_ids) < 2
+    return len(world.split.rows.ids) < 2
 
 
 @given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True))
@@ -75,12 +75,12 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     system = System(scorers[scorer_of], scorers["dot"].T if scorer_of == "float32" else None)
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    default = run(system, world.split.test_set, metrics, gains, threads=1)
+    default = run(system, world.split, metrics, gains, threads=1)
     for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
-        same_found(default, run(system, world.split.test_set, metrics, gains, threads=threads, block=block))
+        same_found(default, run(system, world.split, metrics, gains, threads=threads, block=block))
     # The other metrics of a run do not change a metric.
     for one in metrics:
-        alone = run(system, world.split.test_set, [one], gains, threads=1)
+        alone = run(system, world.split, [one], gains, threads=1)
         for key, values in alone.items():
             assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
@@ -96,7 +96,7 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    system, test = System(Matrix(world.scores)), world.split.test_set
+    system, test = System(Matrix(world.scores)), world.split
     same_found(run(system, test, metrics, gains), from_lists(lists_of(system, 10**6), test, metrics, gains))
     shallow = [parse(name) for name in ("NCS@3", "CS[captions=all]@6", "NCS[gt=out]@2", "SR[m=4]@5")]
     same_found(run(system, test, shallow, gains), from_lists(lists_of(system, 7), test, shallow, gains))
@@ -108,8 +108,8 @@ def test_lists_that_are_too_short(refuses: Refuses) -> None:
     lists = lists_of(System(Matrix(world.scores)), 5)
     own = lists[1]
     lists[1] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
-    refuses(BadInput, from_lists, {1: lists[1]}, world.split.test_set, [parse("NCS@1"), parse("NCS@4")], gains)
-    found = from_lists({1: lists[1]}, world.split.test_set, [parse("NCS@1")], gains)
+    refuses(BadInput, from_lists, {1: lists[1]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
+    found = from_lists({1: lists[1]}, world.split, [parse("NCS@1")], gains)
     assert found[parse("NCS@1"), 1].undefined == 0
 
 
@@ -119,10 +119,10 @@ def test_values_have_their_queries_and_folds() -> None:
     first = found[parse("CS@3"), 1]
     assert first.index.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
     assert first.gallery == 20
-    assert found[parse("NCS@2"), 0].gallery == len(world.split.caption_ids)
+    assert found[parse("NCS@2"), 0].gallery == len(world.split.columns.ids)
     folds = found[parse("NCS[on=folds]@2"), 1]
     fold = np.concatenate([np.full(len(r.queries), r.fold) for r in folds.rankings])
-    assert fold.tolist() == world.split.test_set.folds[1].tolist()  # type: ignore[union-attr]
+    assert fold.tolist() == world.split.folds[1].tolist()  # type: ignore[union-attr]
     assert folds.mean == pytest.approx(np.mean([folds.values[fold == f].mean() for f in range(4)]))
     block = found[parse("NCS[on=block]@2"), 0]
     assert block.index.tolist() == [0, 1, 2, 3, 4] and block.gallery == int((fold == 0).sum())
@@ -132,7 +132,9 @@ def test_values_have_their_queries_and_folds() -> None:
 def test_coco_1k_is_its_folds() -> None:
     world = large_world(20, 3, seed=7)
     split = world.split
-    declared = Split("coco-1k", split.image_ids, split.caption_ids, split.image_of, fold=split.fold, in_folds=True)
+    declared = TestSet.captioned(
+        "coco-1k", split.rows.ids, split.columns.ids, split.image_of, fold=split.row_folds, in_folds=True
+    )
     coco_1k = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), 1]
     folds = measured(world, "NCS[on=folds]@2")[parse("NCS[on=folds]@2"), 1]
     assert np.array_equal(coco_1k.values, folds.values) and coco_1k.mean == folds.mean
@@ -189,7 +191,7 @@ def test_fewer_positives_than_m() -> None:
 
 
 def test_without_any_candidate_there_is_no_value() -> None:
-    split = Split("custom", np.arange(1), np.arange(2), np.zeros(2, np.int64))
+    split = TestSet.captioned("custom", np.arange(1), np.arange(2), np.zeros(2, np.int64))
     world = oracle_graded.World(split, np.ones((1, 2)), np.ones((1, 2)))
     names = [f"{stem}[gt=out]@1" for stem in ("NCS", "nDCG", "SR", "R", "MLD")]
     for got in measured(world, *(f"cider:{n}" for n in names)).values():
@@ -215,11 +217,11 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
 def refused_run(name: str, view: str = "cider", cut: str = "", gain: float | None = None, folds: bool = True) -> object:
     """A run of one metric, whose scores or gains lack an item, or whose gains have a number."""
     world = large_world(9, 2, seed=11)
-    split = world.split if folds else Split("custom", np.arange(9), np.arange(21), world.split.image_of)
+    split = world.split if folds else TestSet.captioned("custom", np.arange(9), np.arange(21), world.split.image_of)
     if gain is not None:
         world.gains[(2, 5) if gain < 0 else ...] = gain
     scores, gains = world.scores[cut == "scores" :], world.gains[:, cut == "gains" :]
-    return run(System(Matrix(scores)), split.test_set, [parse(name)], {view: FakeGains(gains)})
+    return run(System(Matrix(scores)), split, [parse(name)], {view: FakeGains(gains)})
 
 
 REFUSED: dict[str, tuple[type[Exception], dict[str, Any]]] = {
@@ -261,7 +263,7 @@ def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
     one = np.arange(images)
     dot = System(Dot(*(rng.normal(size=(images, 8)).astype(np.float32) for _ in range(2))))
     gains = {"cider": Counted(rng.random((images, images)))}
-    run(dot, Split("custom", one, one, one).test_set, [parse(name) for name in names], gains)
+    run(dot, TestSet.captioned("custom", one, one, one), [parse(name) for name in names], gains)
     assert sum(made) <= 2 * images**2
 
 
@@ -281,7 +283,7 @@ def test_a_metric_may_read_the_gain_order_and_the_pseudo_positives(refuses: Refu
     metric("IdealAlone@{k}", lowest_gain=0.0, **facts)(ideal_alone)
     rng = np.random.default_rng(1)
     one = np.arange(300)
-    test = Split("custom", one, one, one).test_set
+    test = TestSet.captioned("custom", one, one, one)
     dot = System(Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2))))
     gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
     found = run(dot, test, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)

@@ -22,7 +22,7 @@ from vsebench.errors import UsageError
 from vsebench.metrics import families, parse
 from vsebench.rank.count import Targets, count
 from vsebench.rank.scorers import Matrix, System
-from vsebench.types import EVERYTHING, Candidates, Split, Which
+from vsebench.types import EVERYTHING, Candidates, TestSet, Which
 
 BINARY = ["R@1", "R@2", "R@4", "R@9", "Recall@1", "Recall@3", "MeanR", "MRR", "R-P", "mAP@R"]
 GRADED = [
@@ -87,7 +87,7 @@ def test_metrics_of_judgements_are_means_over_all_orders(case: tuple[Any, Any, A
 def small_worlds(draw: st.DrawFn) -> oracle_graded.World:
     """Three images and five captions in two folds, scores with ties, gains of label distances or with rows of zeros."""
     image_of = np.array([0, 0, 1, 1, 2])
-    split = Split("custom", np.arange(3), np.arange(5), image_of, fold=np.array([0, 0, 1]))
+    split = TestSet.captioned("custom", np.arange(3), np.arange(5), image_of, fold=np.array([0, 0, 1]))
     scores = draw(hnp.arrays(np.float64, (3, 5), elements=st.sampled_from([0.0, 0.5, 1.0])))
     gains = draw(hnp.arrays(np.float64, (3, 5), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0])))
     return oracle_graded.World(split, scores, gains)

@@ -15,14 +15,14 @@ from vsebench.metrics import Metric, parse
 from vsebench.metrics.discounted import discounted_gain, label_distance
 from vsebench.metrics.gain_order import gain_order
 from vsebench.metrics.tau import kendall
-from vsebench.types import DIRECTIONS, Split
+from vsebench.types import DIRECTIONS, TestSet
 
 Golden = Callable[[str], dict[str, Any]]
 
 
 def world_of(scores: Any, gains: Any, captions_per_image: int) -> World:
     n, m = np.shape(scores)
-    split = Split("custom", np.arange(n), np.arange(m), np.arange(m) // captions_per_image)
+    split = TestSet.captioned("custom", np.arange(n), np.arange(m), np.arange(m) // captions_per_image)
     return World(split, np.array(scores, float), np.array(gains, float))
 
 
@@ -58,7 +58,7 @@ def test_tau_with_relevance_ties(golden: Golden) -> None:
 def test_cs_constant_relevance(golden: Golden) -> None:
     case = golden("cs_constant_relevance")
     scores, relevance = (np.array(case["inputs"][key]) for key in ("sims", "relevance"))
-    split = Split("custom", np.arange(2), np.arange(3), np.array([0, 1, 1]))
+    split = TestSet.captioned("custom", np.arange(2), np.arange(3), np.array([0, 1, 1]))
     found = measured(World(split, scores, relevance), "CS[captions=all]@3")[parse("CS[captions=all]@3"), "i2t"]
     assert np.isnan(found.values[0]) and found.values[1] == case["expected"]["per_query"][1]
     assert (found.mean, found.undefined) == (case["expected"]["mean_skip_nan"], case["expected"]["n_undefined"])
@@ -97,7 +97,7 @@ def test_ideal_gains_of_a_block_are_those_of_its_gallery(golden: Golden) -> None
     all_scores[:3, :15] = case["inputs"]["sims"]
     all_gains = np.zeros((6, 30))
     all_gains[:3] = gains
-    split = Split("custom", np.arange(6), np.arange(30), np.arange(30) // 5, fold=np.arange(6) // 3)
+    split = TestSet.captioned("custom", np.arange(6), np.arange(30), np.arange(30) // 5, fold=np.arange(6) // 3)
     names = [f"NCS[on=block]@{k}" for k in case["inputs"]["ks"]]
     found = measured(World(split, all_scores, all_gains), *names)
     for (metric, d), values in found.items():
@@ -136,7 +136,7 @@ def test_ndcg_mld_2x6(golden: Golden) -> None:
     distance, ks = np.array(case["inputs"]["label_distance"]), case["inputs"]["ks"]
     scores = -((vectors[:n, None] - vectors[None, n:]) ** 2).sum(2)
     # Two "images" are the queries, six "captions" the gallery: squared Euclidean scores, gains 1 / (1 + d).
-    world = World(Split("custom", np.arange(2), np.arange(6), np.arange(6) % 2), scores, 1 / (1 + distance))
+    world = World(TestSet.captioned("custom", np.arange(2), np.arange(6), np.arange(6) % 2), scores, 1 / (1 + distance))
     found = measured(world, *(f"{stem}@{k}" for stem in ("nDCG", "MLD") for k in ks))
     order = np.argsort(-scores, axis=1, kind="stable")
     best = -np.sort(-1 / (1 + distance), axis=1)

@@ -24,17 +24,17 @@ from vsebench.types import BOTH, Float, Tops, Which
 def expected(world: oracle_graded.World, name: str, side: Which, sample: int = 1000) -> Float:
     """(2, image) influences by their definition."""
     spec, split = spec_of(parse(name)), world.split
-    n = len(split.image_ids)
-    place = random_order(split.image_ids)
+    n = len(split.rows.ids)
+    place = random_order(split.rows.ids)
     folds: list[int | None] = [None]
     if spec.on != "split":
-        folds = sorted(set(split.fold.tolist()))[: 1 if spec.on == "block" else None]
+        folds = sorted(set(split.row_folds.tolist()))[: 1 if spec.on == "block" else None]
     out = np.zeros((2, n))
     for fold in folds:
         queries, gallery = world.items(spec, side, fold)
         own = {q: q if side == 0 else int(split.image_of[q]) for q in queries}
         values = {q: world.value(spec, side, q, gallery, fold) for q in queries}
-        ids = split.image_ids if side == 0 else split.caption_ids
+        ids = split.rows.ids if side == 0 else split.columns.ids
         turn = np.argsort(random_order(ids[np.array(queries, int)]))
         known = [queries[i] for i in turn[:sample] if not math.isnan(values[queries[i]])]
         part = np.zeros((2, n))
@@ -63,7 +63,7 @@ def agree(world: oracle_graded.World, *names: str, sample: int = 1000, **options
 
 @given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
 def test_small_worlds_full_of_ties(world: oracle_graded.World, names: list[str]) -> None:
-    if len(world.split.image_ids) < 3:
+    if len(world.split.rows.ids) < 3:
         names = [n for n in names if "gt=out" not in n] or ["NCS@1"]
     agree(world, *names)
 
@@ -91,7 +91,7 @@ def test_blocks_and_threads_change_no_digit() -> None:
     images = rng.standard_normal((40, 8)).astype(np.float32)
     captions = rng.standard_normal((len(world.split.image_of), 8)).astype(np.float32)
     gains = {"cider": FakeGains(world.gains)}
-    metrics, test = [parse(n) for n in NAMES if "SR[m=70]" not in n], world.split.test_set
+    metrics, test = [parse(n) for n in NAMES if "SR[m=70]" not in n], world.split
     results = [
         run(System(Dot(images, captions)), test, metrics, gains, threads=threads, block=block, influence=True)
         for threads, block in ((1, None), (2, 5), (2, 64))
@@ -106,17 +106,17 @@ def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None
     gains, metrics = {"cider": FakeGains(world.gains)}, [parse("NCS@3"), parse("SR@2")]
     scores = world.scores + np.arange(world.scores.size).reshape(world.scores.shape) * 1e-6  # no ties
     system = System(Matrix(scores))
-    wanted = run(system, world.split.test_set, metrics, gains, influence=True)
+    wanted = run(system, world.split, metrics, gains, influence=True)
     most = int(np.bincount(world.split.image_of).max())
 
     def lists(extra: int) -> dict[Which, Tops]:
         depths = 3 + extra, 3 + min(extra, 1)
         return {side: top_lists(system.both[side], depths[side], threads=1) for side in BOTH}
 
-    found = from_lists(lists(most), world.split.test_set, metrics, gains, influence=True)
+    found = from_lists(lists(most), world.split, metrics, gains, influence=True)
     for key, values in wanted.items():
         np.testing.assert_array_equal(values.influence, found[key].influence)
-    short = from_lists(lists(0), world.split.test_set, metrics, gains, influence=True)
+    short = from_lists(lists(0), world.split, metrics, gains, influence=True)
     assert all(v.influence is None for v in short.values())
 
 

@@ -34,13 +34,13 @@ def coco(folder: Path, *more: str, images: Any = slice(None), texts: Any = slice
     from vsebench.sets import catalogue as splits
 
     split = splits.load_split("coco-5k")
-    angle = np.linspace(0, 6, len(split.image_ids))
+    angle = np.linspace(0, 6, len(split.rows.ids))
     circle = np.stack([np.cos(angle), np.sin(angle)], 1).astype(np.float32)
     full = {
         "image_embeddings": circle[images],
         "text_embeddings": circle[split.image_of][texts],
-        "image_ids": split.image_ids[images],
-        "text_ids": split.caption_ids[texts],
+        "image_ids": split.rows.ids[images],
+        "text_ids": split.columns.ids[texts],
         "image_of_text": None,
     }
     return [*npz(folder, **{**full, **{k: v(full[k]) for k, v in change.items()}}), *more]

@@ -19,7 +19,7 @@ def ids() -> tuple[list[int], list[int]]:
     from vsebench.sets import catalogue as splits
 
     split = splits.load_split("coco-5k")
-    return split.image_ids.tolist(), split.caption_ids.tolist()
+    return split.rows.ids.tolist(), split.columns.ids.tolist()
 
 
 def lists(direction: str, length: int = 30, queries: int | None = 40) -> dict[str, list[int]]:

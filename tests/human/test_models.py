@@ -15,7 +15,7 @@ from vsebench.human.correlation import Sampled
 from vsebench.human.cxc import read_cxc
 from vsebench.human.models import half, model_rows, queries, sampled_spearman, similarities
 from vsebench.human.protocols import Task, cxc_task
-from vsebench.types import Embeddings, Modality, Split
+from vsebench.types import Embeddings, Modality, TestSet
 
 SIDES: dict[str, tuple[Modality, Modality]] = {
     "SITS": ("caption", "image"), "STS": ("caption", "caption"), "SIS": ("image", "image")
@@ -24,14 +24,14 @@ SIDES: dict[str, tuple[Modality, Modality]] = {
 
 def world(name: str, rng: np.random.Generator, n: int = 90) -> tuple[Task, dict[Modality, Embeddings]]:
     """Twelve images, thirty captions, random ratings and vectors."""
-    split = Split("custom", np.arange(12), np.arange(30), np.sort(rng.integers(0, 12, 30)))
+    split = TestSet.captioned("custom", np.arange(12), np.arange(30), np.sort(rng.integers(0, 12, 30)))
     size = {"image": 12, "caption": 30}
     sides = SIDES[name]
     left, right = (rng.integers(0, size[s], n) for s in sides)
     task = Task(name, split, sides, left, right, np.round(rng.random((n, 1)) * 5), split.image_of)
     vectors: dict[Modality, Embeddings] = {
-        "image": Embeddings("image", split.image_ids, rng.normal(size=(12, 5)).astype(np.float32)),
-        "caption": Embeddings("caption", split.caption_ids, rng.normal(size=(30, 5)).astype(np.float32)),
+        "image": Embeddings("image", split.rows.ids, rng.normal(size=(12, 5)).astype(np.float32)),
+        "caption": Embeddings("caption", split.columns.ids, rng.normal(size=(30, 5)).astype(np.float32)),
     }
     return task, vectors
 
@@ -76,7 +76,7 @@ def test_samples_are_those_of_the_project() -> None:
 
 def test_a_vector_of_length_zero(rng: np.random.Generator, refuses: Refuses) -> None:
     task, vectors = world("SIS", rng)
-    vectors["image"] = Embeddings("image", task.split.image_ids, np.zeros((12, 5), np.float32))
+    vectors["image"] = Embeddings("image", task.split.rows.ids, np.zeros((12, 5), np.float32))
     refuses(BadInput, similarities, task, vectors)
     assert not similarities(task, vectors, "dot").any()
 
@@ -117,20 +117,20 @@ def test_a_model_that_sees_nothing(rng: np.random.Generator) -> None:
     task, vectors = world("STS", rng)
     assert sampled_spearman(task, np.zeros(len(task.left)), 20) is None
     same = np.ones((30, 5), np.float32)
-    vectors["caption"] = Embeddings("caption", task.split.caption_ids, same)
+    vectors["caption"] = Embeddings("caption", task.split.columns.ids, same)
     (row,) = model_rows(task, "same", vectors, "dot")
     assert row.sampled is None and row.coefficients["pearson"].value is None
 
 
 @pytest.mark.real_data
 @pytest.mark.slow
-def test_the_spread_of_the_published_tables(real_data: Path, coco: Split) -> None:
+def test_the_spread_of_the_published_tables(real_data: Path, coco: TestSet) -> None:
     stored = np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz")
     labels = np.load(real_data / "proxy" / "coco5k_label_proxy.npz")
-    assert stored["caption_ids"].tolist() == coco.caption_ids.tolist()
+    assert stored["caption_ids"].tolist() == coco.columns.ids.tolist()
     vectors: dict[Modality, Embeddings] = {
-        "image": Embeddings("image", coco.image_ids, labels["images"].astype(np.float32)),
-        "caption": Embeddings("caption", coco.caption_ids, stored["captions"].astype(np.float32)),
+        "image": Embeddings("image", coco.rows.ids, labels["images"].astype(np.float32)),
+        "caption": Embeddings("caption", coco.columns.ids, stored["captions"].astype(np.float32)),
     }
     sampled = {}
     for name in ("sts", "sis"):

@@ -20,10 +20,10 @@ from vsebench.human.flickr8k import read_flickr8k
 from vsebench.human.protocols import Task, correlations, cxc_task, flickr8k_tasks, values
 from vsebench.human.study import correlate
 from vsebench.log import Log, note
-from vsebench.types import Float, Int, Split
+from vsebench.types import Float, Int, TestSet
 
 needs_package = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
-SPLIT = Split("custom", np.array([10, 20, 30]), np.array([7, 5, 8, 9, 6]), np.array([0, 0, 1, 2, 2]))
+SPLIT = TestSet.captioned("custom", np.array([10, 20, 30]), np.array([7, 5, 8, 9, 6]), np.array([0, 0, 1, 2, 2]))
 TABLE = np.array([[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], [20, 21, 22, 23, 24.0]])
 
 
@@ -71,8 +71,8 @@ def test_items_outside_the_split(tmp_path: Path, refuses: Refuses) -> None:
 def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
     expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
     # a with c#1 (the text of a#0) and b with b#1 go; the other five pairs have three judges each.
-    assert expert.split.image_ids.tolist() == ["a", "b", "c"] and len(expert.split.caption_ids) == 6
-    text = expert.split.captions or ()
+    assert expert.split.rows.ids.tolist() == ["a", "b", "c"] and len(expert.split.columns.ids) == 6
+    text = expert.split.columns.texts or ()
     assert [(int(i), text[c]) for i, c in zip(expert.right, expert.left, strict=True)] == [
         (0, "Two men play chess in a park ."), (0, "A child climbs a tree ."), (1, "A dog runs over the grass ."),
         (2, "The brown dog is running ."), (2, "Two people sit at a table ."),
@@ -84,10 +84,10 @@ def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
 
 def test_crowd_takes_rated_captions_out_of_the_references(tmp_path: Path) -> None:
     _, crowd = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
-    text = crowd.split.captions or ()
+    text = crowd.split.columns.texts or ()
     references = {
         str(name): [text[c] for c in own]
-        for name, own in zip(crowd.split.image_ids.tolist(), crowd.references, strict=True)
+        for name, own in zip(crowd.split.rows.ids.tolist(), crowd.references, strict=True)
     }
     assert references == {
         "a": ["The brown dog is running ."],
@@ -105,23 +105,23 @@ class Fake:
 
     name, settings = "cider", {"df": "split", "tokens": "ptb"}
 
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: TestSet) -> None:
         self.split = split
 
     def at(self, queries: Int, items: Int) -> Float:
-        own, texts = [" ".join(self.references(i)) for i in queries.tolist()], self.split.captions or ()
+        own, texts = [" ".join(self.references(i)) for i in queries.tolist()], self.split.columns.texts or ()
         sizes = [[len(r) + 100 * len(texts[c]) for c in row] for r, row in zip(own, items.tolist(), strict=True)]
         return np.array(sizes, np.float32)
 
     def references(self, image: int) -> list[str]:
-        texts = self.split.captions or ()
+        texts = self.split.columns.texts or ()
         return [texts[c] for c in np.flatnonzero(self.split.image_of == image)]
 
 
 def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Log) -> None:
-    made: list[Split] = []
+    made: list[TestSet] = []
 
-    def load(spec: object, split: Split, progress: object = None) -> Fake:
+    def load(spec: object, split: TestSet, progress: object = None) -> Fake:
         note("a note")
         made.append(split)
         return Fake(split)
@@ -134,13 +134,14 @@ def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pyte
         assert values(task, wide.gain).tolist() == values(task, plain.gain).tolist()
         narrow, copies, again = made[-3:]
         assert again is narrow
-        rated = {i: int((task.right == i).sum()) for i in range(len(narrow.image_ids))}
+        rated = {i: int((task.right == i).sum()) for i in range(len(narrow.rows.ids))}
         want = sorted(
             text
             for i, own in enumerate(task.references)
-            for text in [(narrow.captions or ())[c] for c in own] * (rated[i] or int("(" in str(narrow.image_ids[i])))
+            for text in [(narrow.columns.texts or ())[c] for c in own]
+            * (rated[i] or int("(" in str(narrow.rows.ids[i])))
         )
-        assert sorted(copies.captions or ()) == want
+        assert sorted(copies.columns.texts or ()) == want
 
 
 def test_names_are_checked_before_anything_is_read(tmp_path: Path, refuses: Refuses) -> None:
@@ -249,7 +250,7 @@ def lines(path: Path) -> list[str]:
 @pytest.mark.real_data
 @pytest.mark.slow
 @needs_package
-def test_cxc_as_published(real_data: Path, coco: Split) -> None:
+def test_cxc_as_published(real_data: Path, coco: TestSet) -> None:
     from vsebench.sets import catalogue as splits
 
     split = splits.load_split("coco-5k", captions=True)

@@ -19,7 +19,7 @@ from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
 from vsebench.metrics.declare import DEPTHS, known_names
 from vsebench.metrics.suites import SUITES
 from vsebench.relevance import judgements
-from vsebench.types import UNRANKED, Ranks, Relevance, Split
+from vsebench.types import UNRANKED, Ranks, Relevance, TestSet
 
 EVERY, BINARY = families(), families(graded=False)
 NAMES = known_names(graded=False)
@@ -174,7 +174,7 @@ def test_the_order_of_queries_does_not_matter(m: Metric) -> None:
     def value(queries: list[int]) -> float:
         judged = relevance({i: rows[q] for i, q in enumerate(queries)})
         ranks = Ranks(judged, np.array([r for q in queries for r in rank[q]]), np.zeros(6, bool))
-        split = Split("custom", np.arange(3), np.arange(6), np.arange(6) % 3)
+        split = TestSet.captioned("custom", np.arange(3), np.arange(6), np.arange(6) % 3)
         return measure(m, ranks, split, "i2t", "skip").value
 
     assert {round(value([0, 1, 2]), 12)} == {round(value(list(p)), 12) for p in permutations(range(3))}
@@ -184,7 +184,7 @@ def test_the_order_of_queries_does_not_matter(m: Metric) -> None:
 def test_sums_add_up_their_parts_in_both_directions(m: Metric, rng: np.random.Generator) -> None:
     x = rng.standard_normal((12, 6))
     y = np.repeat(x, 5, 0) + 0.7 * rng.standard_normal((60, 6))
-    split = Split("custom", np.arange(12), np.arange(60), np.arange(60) // 5, fold=np.arange(12) // 4)
+    split = TestSet.captioned("custom", np.arange(12), np.arange(60), np.arange(60) // 5, fold=np.arange(12) // 4)
     for view in ("gt", "1k"):
         total = parse(f"{view}:{m}")
         report = vsebench.evaluate(x, y, split=split, metrics=[str(total), *map(str, total.parts())])

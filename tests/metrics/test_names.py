@@ -14,7 +14,7 @@ from vsebench.evaluation.plan import choose_metrics
 from vsebench.metrics import Metric, families, parse
 from vsebench.metrics.suites import SUITES, default_words, expand, members
 from vsebench.relevance import judgements, judgements_of
-from vsebench.types import DIRECTIONS, Split
+from vsebench.types import DIRECTIONS, TestSet
 
 BINARY = [f.template for f in families(graded=False)]
 
@@ -109,7 +109,7 @@ def test_views_that_a_split_does_not_have(word: str, refuses: Refuses) -> None:
 
 
 def test_a_sum_needs_both_directions(refuses: Refuses) -> None:
-    split = Split("custom", np.arange(3), np.arange(3), np.arange(3))
+    split = TestSet.captioned("custom", np.arange(3), np.arange(3), np.arange(3))
     refuses(UsageError, choose_metrics, "RSum", split=split, directions=["i2t"], judgements=judgements_of(split))
     alone = choose_metrics("recall", split=split, directions=["i2t"], judgements=judgements_of(split))
     assert "RSum" not in [str(m) for m in alone]

@@ -14,7 +14,7 @@ from tests.worlds import World, own, relevance, same_fold, splits, without_zero_
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
 from vsebench.rank.count import count
-from vsebench.types import DIRECTIONS, EVERYTHING, Direction, Ranks, Split
+from vsebench.types import DIRECTIONS, EVERYTHING, Direction, Ranks, TestSet
 
 NAMES = ["R@1", "R@2", "R@7", "R@1000", "Recall@1", "Recall@3", "Recall@1000", "MedR", "MeanR", "MRR", "R-P", "mAP@R"]
 RULES = ["index", "optimistic", "pessimistic"]
@@ -26,9 +26,9 @@ def oracle_name(name: str) -> tuple[str, int]:
     return (stem + at, int(k)) if k.isdigit() else (name, 0)
 
 
-def a_split(n: int, m: int) -> Split:
+def a_split(n: int, m: int) -> TestSet:
     """Any split with so many images and captions: only its ids are read."""
-    return Split("custom", np.arange(n), np.arange(m), np.arange(m) % n) if m >= n else Split(
+    return TestSet.captioned("custom", np.arange(n), np.arange(m), np.arange(m) % n) if m >= n else TestSet.captioned(
         "custom", np.arange(n), np.arange(n), np.arange(n)
     )  # fmt: skip
 
@@ -51,17 +51,17 @@ def test_metrics_of_any_judgements(world: World, ties: str) -> None:
 
 
 @st.composite
-def embedded_splits(draw: st.DrawFn) -> tuple[Split, World]:
+def embedded_splits(draw: st.DrawFn) -> tuple[TestSet, World]:
     split = draw(splits())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     dim = draw(st.integers(1, 3))
-    x = without_zero_rows(rng.integers(-2, 3, (len(split.image_ids), dim)))
-    y = without_zero_rows(rng.integers(-2, 3, (len(split.caption_ids), dim)))
+    x = without_zero_rows(rng.integers(-2, 3, (len(split.rows.ids), dim)))
+    y = without_zero_rows(rng.integers(-2, 3, (len(split.columns.ids), dim)))
     return split, World(x, y, own(split))
 
 
 @given(embedded_splits(), st.sampled_from(RULES))
-def test_a_report_with_folds(case: tuple[Split, World], ties: str) -> None:
+def test_a_report_with_folds(case: tuple[TestSet, World], ties: str) -> None:
     split, world = case
     names = ["R@1", "R@5", "R@10", "Recall@2", "MedR", "MeanR", "MRR", "R-P", "mAP@R", "mAP", "mAP@3"]
     metrics = ["RSum", "1k:RSum", *names, *(f"1k:{n}" for n in names)]

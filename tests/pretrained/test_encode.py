@@ -94,8 +94,8 @@ def test_open_clip_against_a_loop_over_its_own_functions(open_clip_model, data):
     assert np.abs(found.images.vectors - images).max() < 1e-6
     assert np.abs(found.captions.vectors - captions).max() < 1e-6
     assert np.ptp(images, axis=0).max() > 0.1 and np.ptp(captions, axis=0).max() > 0.1  # the images do differ
-    assert found.split.image_ids.tolist() == FILES
-    assert found.split.caption_ids.tolist() == [f"{name}#{n}" for name in FILES for n in (0, 1)]
+    assert found.split.rows.ids.tolist() == FILES
+    assert found.split.columns.ids.tolist() == [f"{name}#{n}" for name in FILES for n in (0, 1)]
     assert found.split.image_of.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
@@ -295,7 +295,7 @@ def test_coco_annotations_and_karpathy_files(open_clip_model, tmp_path):
     notes = [{"id": 5, "image_id": 10, "caption": "first"}, {"id": 4, "image_id": 11, "caption": "second"}]
     (tmp_path / "coco.json").write_text(json.dumps({"images": images, "annotations": notes}))
     found = vsebench.encode(open_clip_model, folder, tmp_path / "coco.json")
-    assert found.split.image_ids.tolist() == [10, 11] and found.split.caption_ids.tolist() == [5, 4]
+    assert found.split.rows.ids.tolist() == [10, 11] and found.split.columns.ids.tolist() == [5, 4]
     assert found.notes[0] == "images of the folder without a caption are left out: 1"
 
     def entry(name: str, part: str) -> dict[str, Any]:
@@ -306,7 +306,7 @@ def test_coco_annotations_and_karpathy_files(open_clip_model, tmp_path):
     (tmp_path / "dataset.json").write_text(json.dumps(document))
     test = vsebench.encode(open_clip_model, folder, tmp_path / "dataset.json")
     val = vsebench.encode(open_clip_model, folder, tmp_path / "dataset.json", part="val")
-    assert test.split.image_ids.tolist() == ["two.png"] and val.split.image_ids.tolist() == ["three.png"]
+    assert test.split.rows.ids.tolist() == ["two.png"] and val.split.rows.ids.tolist() == ["three.png"]
     assert np.abs(test.images.vectors[0] - found.images.vectors[1]).max() < 1e-6  # both are two.png
 
 
@@ -314,7 +314,7 @@ def test_a_table_with_ids_and_names_of_files(open_clip_model, data, tmp_path):
     (tmp_path / "ids.tsv").write_text("image_id\tfile_name\tcaption\n901\tb.png\tx\n900\tsub/c.png\ty\n")
     found = vsebench.encode(open_clip_model, data[0], tmp_path / "ids.tsv")
     every = vsebench.encode(open_clip_model, *data)
-    assert found.split.image_ids.tolist() == [901, 900]
+    assert found.split.rows.ids.tolist() == [901, 900]
     assert np.abs(found.images.vectors - every.images.vectors[1:3]).max() < 1e-6
 
 
@@ -328,7 +328,7 @@ def test_a_declared_split(open_clip_model, data):
     lines = Path("lines.txt")
     lines.write_text("".join(f"{s}\n" for s in reversed(strings(data[1]))))
     other = vsebench.encode(open_clip_model, data[0], lines, split="my-photos")
-    assert other.split.captions == tuple(reversed(strings(data[1])))
+    assert other.split.columns.texts == tuple(reversed(strings(data[1])))
 
 
 @pytest.mark.parametrize(
@@ -533,7 +533,7 @@ def test_the_ten_lines_of_the_page(
     assert "metrics" in code and len(code.strip().splitlines()) <= 12
     vsebench.encode(f"open_clip:{open_clip_model}", images, captions, output="made.npz")
     wanted = vsebench.evaluate("made.npz", metrics="recall", ci=0, trust=True)
-    split = vsebench.types.Split(
+    split = vsebench.types.TestSet.captioned(
         "custom", np.arange(5), np.arange(10), np.repeat(np.arange(5), 2), tuple(strings(captions))
     )
     model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{open_clip_model}")

@@ -83,7 +83,7 @@ def test_stored_images_have_the_vectors_of_a_folder(kind: str, models: list[Path
         as_tar(photos, stored / "001.tar", FILES[2:])
     wanted = vsebench.encode(models[0], photos, "captions.csv")
     found = vsebench.encode(models[0], stored)
-    assert found.split.captions == tuple(strings()) == wanted.split.captions
+    assert found.split.columns.texts == tuple(strings()) == wanted.split.columns.texts
     assert np.array_equal(found.split.image_of, wanted.split.image_of)
     assert np.array_equal(found.images.vectors, wanted.images.vectors)
     assert np.array_equal(found.captions.vectors, wanted.captions.vectors)
@@ -157,7 +157,7 @@ def test_choices_are_in_the_file_and_in_the_signature(models: list[Path], photos
     found = vsebench.encode(models[0], photos, "captions.csv", lower=True, template="a photo: {}", output="p.npz")
     assert np.array_equal(found.captions.vectors, wanted.captions.vectors)
     assert not np.array_equal(found.captions.vectors, plain.captions.vectors)
-    assert found.split.captions == plain.split.captions, "gains are those of the captions, not of the prompt"
+    assert found.split.columns.texts == plain.split.columns.texts, "gains are those of the captions, not of the prompt"
     assert found.about["choices"] == {"lower": True, "template": "a photo: {}"} and "choices" not in plain.about
     options = {"metrics": "R@1", "ci": 0, "trust": True}
     assert "|encoder:lower,template=a photo: {}|" in vsebench.evaluate("p.npz", **options).signature

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.sets.synthetic import blocks, lsa, standin_embeddings, tfidf, unit
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 THINGS = ["cat", "dog", "horse", "boat", "kite", "pizza", "clock", "train", "bench", "zebra", "cake", "sheep"]
 PLACES = ["grass", "street", "beach", "table", "snow", "kitchen"]
 
 
-def toy(n: int = 12, order: np.ndarray | None = None) -> Split:
+def toy(n: int = 12, order: np.ndarray | None = None) -> TestSet:
     """Each image is a thing at a place; five wordings."""
     captions, image_of = [], []
     for i in range(n):
@@ -30,7 +30,7 @@ def toy(n: int = 12, order: np.ndarray | None = None) -> Split:
         ]
         image_of += [i] * 5
     order = np.arange(5 * n) if order is None else order
-    return Split("toy", np.arange(n), order, np.array(image_of)[order], tuple(captions[i] for i in order))
+    return TestSet.captioned("toy", np.arange(n), order, np.array(image_of)[order], tuple(captions[i] for i in order))
 
 
 @given(st.integers(0, 3), st.integers(0, 4), st.integers(0, 2**32 - 1))
@@ -105,9 +105,11 @@ def test_the_stand_in_finds_the_right_image_and_follows_the_order_of_the_split(r
 
 def test_inputs_that_are_refused(refuses: Refuses) -> None:
     split = toy()
-    bare = Split("toy", split.image_ids, split.caption_ids, split.image_of)
+    bare = TestSet.captioned("toy", split.rows.ids, split.columns.ids, split.image_of)
     refuses(UsageError, standin_embeddings, bare)
-    odd = Split("toy", split.image_ids, split.caption_ids[:-1], split.image_of[:-1], split.captions[:-1])
+    odd = TestSet.captioned(
+        "toy", split.rows.ids, split.columns.ids[:-1], split.image_of[:-1], split.columns.texts[:-1]
+    )
     refuses(UsageError, standin_embeddings, odd)
     for dim in (0, 500):
         refuses(UsageError, standin_embeddings, split, dim=dim)

@@ -185,7 +185,7 @@ def test_captions_of_siglip_are_filled_up_to_one_length(data, tmp_path, monkeypa
     data[1].write_text("image,caption\n" + "".join(f"{name},{'a dog ' * n}\n" for n, name in enumerate(FILES, 1)))
     for batch in (1, 2, 64):
         found = vsebench.encode(folder, *data, batch=batch)
-        tokens = tokenizer(list(found.split.captions), padding="max_length", return_tensors="pt")
+        tokens = tokenizer(list(found.split.columns.texts), padding="max_length", return_tensors="pt")
         vectors = model.get_text_features(**tokens)
         vectors = torch.nn.functional.normalize(getattr(vectors, "pooler_output", vectors), dim=-1).numpy()
         assert np.abs(found.captions.vectors - vectors).max() < 1e-5
@@ -217,7 +217,9 @@ def test_gains_of_a_sentence_encoder_whose_weights_do_not_fit(tmp_path, monkeypa
     (plain / "vocab.txt").write_text("\n".join(words) + "\n")
     BertModel(BertConfig(vocab_size=len(words), hidden_size=16, **sizes)).save_pretrained(plain)
     BertTokenizerFast(vocab_file=str(plain / "vocab.txt")).save_pretrained(plain)
-    split = vsebench.Split("custom", np.arange(2), np.arange(4), np.array([0, 0, 1, 1]), ("a dog", "a cat", "a", "cab"))
+    split = vsebench.TestSet.captioned(
+        "custom", np.arange(2), np.arange(4), np.array([0, 0, 1, 1]), ("a dog", "a cat", "a", "cab")
+    )
 
     def gains(model: Path) -> Any:
         images = np.eye(2, dtype=np.float32)

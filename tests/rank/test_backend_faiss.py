@@ -224,7 +224,7 @@ def test_what_is_not_listed_is_ranked_by_numpy(
 
 def test_folds_are_ranked_by_numpy() -> None:
     x, y = small("normal", images=60)
-    split = vb.Split("custom", np.arange(60), np.arange(300), np.arange(300) // 5, fold=np.arange(60) // 12)
+    split = vb.TestSet.captioned("custom", np.arange(60), np.arange(300), np.arange(300) // 5, fold=np.arange(60) // 12)
     found, _ = both(x, y, split=split, metrics="R@1,1k:R@5", ci=0)
     assert any("(1k:R@5: the items of a fold)" in note for note in found.notes)
 
@@ -235,7 +235,7 @@ def test_scores_and_lists_are_no_vectors(given: str, tmp_path: Path) -> None:
     run_file = tmp_path / "run.json"
     vb.evaluate(x, y, metrics="R@1", save_run=run_file, ci=0)
     data: Any = {"scores": x @ y.T} if given == "scores" else {"run": run_file}
-    split = vb.Split("custom", np.arange(70), np.arange(350), np.arange(350) // 5)
+    split = vb.TestSet.captioned("custom", np.arange(70), np.arange(350), np.arange(350) // 5)
     found, wanted = both(metrics="R@1", ci=0, split=split, **data)
     what = "scores are given" if given == "scores" else "retrieved lists are given"
     assert found.notes == (*wanted.notes, f"{what}, and a FAISS index searches vectors: it was not used")

@@ -73,8 +73,8 @@ def test_matrices_of_numbers_that_float32_does_not_have(dtype: str, rng: np.rand
 @given(splits(), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_folds(split: Any, dim: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x = without_zero_rows(rng.integers(-2, 3, (len(split.image_ids), dim)))
-    y = without_zero_rows(rng.integers(-2, 3, (len(split.caption_ids), dim)))
+    x = without_zero_rows(rng.integers(-2, 3, (len(split.rows.ids), dim)))
+    y = without_zero_rows(rng.integers(-2, 3, (len(split.columns.ids), dim)))
     world = World(x, y, own(split))
     rows, columns = (
         [Targets("fold", r, inside), Targets("all", r)]
@@ -82,7 +82,7 @@ def test_folds(split: Any, dim: int, seed: int) -> None:
     )
     check(world.system, world.scores[0], (rows, columns))
     observed = observe(world.system, (rows, columns))
-    for found, query_fold in zip(observed, split.test_set.folds, strict=True):
+    for found, query_fold in zip(observed, split.folds, strict=True):
         fold = found.ranks["fold"].fold
         assert fold is not None and fold.tolist() == query_fold.tolist()
 

@@ -22,7 +22,7 @@ from vsebench.metrics import Metric, parse
 from vsebench.rank.backends import ranker
 from vsebench.rank.count import Counter, Scan, Targets, count, make_counters, scan_tiles
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Ranks, Split, TestSet
+from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Ranks, TestSet
 
 Edges = list[tuple[int, int]]
 Found = Both[dict[str, Ranks]]
@@ -71,9 +71,9 @@ def test_a_scan_in_parts(world: World, seed: int, cosine: bool, ties: str) -> No
 
 
 @given(splits(), st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
-def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool, two: bool) -> None:
+def test_folds_and_matrices_in_parts(split: TestSet, seed: int, ordered: bool, two: bool) -> None:
     rng = np.random.default_rng(seed)
-    n, m = len(split.image_ids), len(split.caption_ids)
+    n, m = len(split.rows.ids), len(split.columns.ids)
     orders = (rng.permutation(n), rng.permutation(m)) if ordered else (None, None)
     forward, other = (Matrix(rng.integers(0, 4, (n, m)).astype(np.float64), *orders) for _ in range(2))
     system = System(forward, other.T if two else None)
@@ -133,7 +133,7 @@ def in_ranges(
     st.integers(0, 2**32 - 9), st.booleans(),
 )  # fmt: skip
 def test_graded_metrics_in_parts(world: object, names: list[str], seed: int, influence: bool) -> None:
-    scores, test, values = world.scores, world.split.test_set, world.gains  # type: ignore[attr-defined]
+    scores, test, values = world.scores, world.split, world.gains  # type: ignore[attr-defined]
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(values)}
     system = System(Matrix(scores))
     expected = run(system, test, metrics, gains, threads=1, influence=influence)
@@ -144,8 +144,8 @@ def test_graded_metrics_of_a_larger_world_in_parts() -> None:
     system, world = vector_world()
     metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
     for influence in (False, True):
-        expected = run(system, world.split.test_set, metrics, gains, threads=2, influence=influence)
-        same_found(in_ranges(system, world.split.test_set, metrics, gains, 11, influence=influence), expected)
+        expected = run(system, world.split, metrics, gains, threads=2, influence=influence)
+        same_found(in_ranges(system, world.split, metrics, gains, 11, influence=influence), expected)
 
 
 def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
@@ -153,7 +153,7 @@ def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
     values = np.minimum(world.gains, 1) / np.where(np.arange(world.gains.shape[1]) == 3, 1e7, 1)
     metrics, gains = [parse("wmd:MLD@3"), parse("wmd:CS@3")], {"wmd": FakeGains(values, "wmd")}
     system = System(Matrix(world.scores))
-    expected = run(system, world.split.test_set, metrics, gains, threads=1, influence=True)
-    same_found(in_ranges(system, world.split.test_set, metrics, gains, 2, influence=True), expected)
+    expected = run(system, world.split, metrics, gains, threads=1, influence=True)
+    same_found(in_ranges(system, world.split, metrics, gains, 2, influence=True), expected)
     assert {(m.template, found.influence is None) for (m, _), found in expected.items()} >= {("MLD@{k}", True)}
     assert any(found.influence is not None for found in expected.values())

@@ -63,7 +63,7 @@ def test_complete_lists_give_the_ranks_of_the_scores(world: World, k: int) -> No
 @given(splits(), st.integers(0, 2**32 - 1))
 def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
-    n, m = len(split.image_ids), len(split.caption_ids)
+    n, m = len(split.rows.ids), len(split.columns.ids)
     rows, columns = ([Targets("1k", *t)] for t in zip(own(split), same_fold(split), strict=True))
     system = System(Matrix(rng.integers(0, 5, (n, m)).astype(np.float64)))
     for seen, (t,) in zip(observe(system, (rows, columns), depth=(m, n)), (rows, columns), strict=True):

@@ -80,7 +80,7 @@ def test_a_file_gives_them_back(tmp_path):
 def test_retrieved_lists_that_end_early(tmp_path):
     run = {str(c): [int(i) for i in order[: 1 + c % 3]] for c, order in enumerate(sorted_top(SCORES.T, IMAGES))}
     (tmp_path / "run.json").write_text(json.dumps({"t2i": run}))
-    split = vb.Split("custom", np.arange(IMAGES), np.arange(CAPTIONS), OWNER)
+    split = vb.TestSet.captioned("custom", np.arange(IMAGES), np.arange(CAPTIONS), OWNER)
     report = evaluate(scores=None, captions_per_image=None, split=split, run=tmp_path / "run.json")
     report.save(tmp_path / "a.json")
     (found,) = vb.load(tmp_path / "a.json").lists

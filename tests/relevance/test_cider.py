@@ -26,25 +26,25 @@ from vsebench.relevance.cider.cider import corpus_df
 from vsebench.relevance.cider.features import grams
 from vsebench.relevance.gains import Gains, Spec
 from vsebench.text.ptb import tokenise
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 WHITESPACE = {"tokens": "whitespace"}
 
 
-def load(split: Split, settings: dict[str, str]) -> Gains:
+def load(split: TestSet, settings: dict[str, str]) -> Gains:
     return load_gains(Spec("cider", None, settings), split)
 
 
-def split_of(references: list[list[str]]) -> Split:
+def split_of(references: list[list[str]]) -> TestSet:
     """A split whose images have these captions."""
     texts = tuple(c for captions in references for c in captions)
     image_of = np.repeat(np.arange(len(references)), [len(r) for r in references])
-    return Split("custom", np.arange(len(references)), np.arange(len(texts)) + 100, image_of, texts)
+    return TestSet.captioned("custom", np.arange(len(references)), np.arange(len(texts)) + 100, image_of, texts)
 
 
-def by_definition(split: Split, variant: str = "d", own: str = "in") -> np.ndarray:
+def by_definition(split: TestSet, variant: str = "d", own: str = "in") -> np.ndarray:
     """(caption, image) float64 values of the oracle, on white-space tokens."""
-    tokens, n_image = [t.lower().split() for t in split.captions or ()], len(split.image_ids)
+    tokens, n_image = [t.lower().split() for t in split.columns.texts or ()], len(split.rows.ids)
     captions = [np.flatnonzero(split.image_of == i).tolist() for i in range(n_image)]
     df = oracle_cider.document_frequency([[tokens[c] for c in mine] for mine in captions])
 
@@ -123,7 +123,7 @@ def test_edge_cases_are_noted(log: Log) -> None:
     ]
     assert not whole(load(split_of([["a dog runs", "a dog"]]), {})).any()
     assert any("there is one image in the split" in note for note in log.notes)
-    split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
+    split = TestSet.captioned("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
     assert not whole(load(split, WHITESPACE))[1].any()
     assert "cider: 1 image has no captions, and CIDEr 0 with every caption" in log.notes
 
@@ -131,8 +131,8 @@ def test_edge_cases_are_noted(log: Log) -> None:
 def test_captions_may_be_in_any_order() -> None:
     split = split_of([["a dog runs", "the dog eats"], ["a cat sits", "the cat sleeps here"], ["one bird", "birds fly"]])
     order = np.array([5, 0, 3, 1, 4, 2])
-    captions = tuple((split.captions or ())[i] for i in order)
-    mixed = Split("custom", split.image_ids, split.caption_ids[order], split.image_of[order], captions)
+    captions = tuple((split.columns.texts or ())[i] for i in order)
+    mixed = TestSet.captioned("custom", split.rows.ids, split.columns.ids[order], split.image_of[order], captions)
     assert pytest.approx(whole(load(split, WHITESPACE)).T[order], abs=1e-6) == whole(load(mixed, WHITESPACE)).T
 
 
@@ -156,7 +156,7 @@ def test_errors(refuses: Refuses) -> None:
     refuses(UsageError, load_gains, "cider:x", split)
     refuses(UsageError, load, split, {"own": "half"})
     refuses(UsageError, load, split, {"tokens": "ptbb"})
-    bare = Split("custom", np.arange(1), np.arange(1), np.array([0]))
+    bare = TestSet.captioned("custom", np.arange(1), np.arange(1), np.array([0]))
     refuses(BadInput, load, bare, {})
 
 
@@ -165,16 +165,16 @@ def test_errors(refuses: Refuses) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
+def test_pycocoevalcap_on_real_pairs(coco5k: TestSet) -> None:
     if find_spec("pycocoevalcap") is None:
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
     from pycocoevalcap.cider.cider_scorer import CiderScorer
 
     gains = load(coco5k, {})
-    tokenised = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
+    tokenised = [" ".join(tokens) for tokens in tokenise(coco5k.columns.texts).lists()]
     for caption in np.random.default_rng(20).integers(0, len(tokenised), 5).tolist():
         scorer = CiderScorer(n=4, sigma=6.0)
-        for image in range(len(coco5k.image_ids)):
+        for image in range(len(coco5k.rows.ids)):
             scorer += (tokenised[caption], [tokenised[c] for c in np.flatnonzero(coco5k.image_of == image).tolist()])
         _, theirs = scorer.compute_score()
         assert np.abs(gains.T.rows(caption, caption + 1)[0] - theirs).max() < 1e-6
@@ -192,7 +192,7 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
     ],
 )
 def test_agreement_with_human_judgements(
-    coco5k: Split, agreement: Any, settings: dict[str, str], everyone: float, others: float
+    coco5k: TestSet, agreement: Any, settings: dict[str, str], everyone: float, others: float
 ) -> None:
     assert agreement(load(coco5k, settings)) == pytest.approx([everyone, others], abs=5.1e-5)
 

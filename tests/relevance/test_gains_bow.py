@@ -19,7 +19,7 @@ from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import load_gains
 from vsebench.relevance.embedding import word_vectors as word_vectors
 from vsebench.relevance.embedding.word_vectors import read_word_vectors
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz"])
@@ -103,7 +103,7 @@ def test_values_by_the_definition(
     captions, image_of = [["cat"], *(words for words, _ in world)], [0, *(image for _, image in world)]
     path = saved(tmp_path_factory.getbasetemp() / "bow.txt", lines_of(TABLE))
     split = split_of([" ".join(words).title() for words in captions], image_of)
-    n_image = len(split.image_ids)
+    n_image = len(split.rows.ids)
     spec = f"bow:{path}:tokens=whitespace:agg={agg}:own={own}:idf={'yes' if weighted else 'no'}"
     idf = oracle_gains.idf(captions, image_of, n_image) if weighted else None
     vectors = [oracle_gains.bag_vector(words, TABLE, idf) for words in captions]
@@ -147,5 +147,5 @@ def test_errors_name_what_is_missing(tmp_path: Path, refuses: Refuses) -> None:
     path, split = saved(tmp_path / "v.txt", lines_of(TABLE)), split_of(["a cat"], [0])
     refuses(UsageError, load_gains, "bow", split)
     refuses(BadInput, load_gains, f"bow:{path}", split_of(["un chat"], [0]))
-    refuses(BadInput, load_gains, f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))
+    refuses(BadInput, load_gains, f"bow:{path}", TestSet.captioned("custom", np.arange(1), np.arange(1), np.array([0])))
     refuses(UsageError, load_gains, f"bow:{path}:idf=maybe", split)

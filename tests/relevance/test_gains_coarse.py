@@ -18,7 +18,7 @@ from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import coarse, load_gains, parse_spec
 from vsebench.relevance.coarse import coarse_to_fine, read_argument
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))
 LEVELS = st.sampled_from([-0.5, 0.0, 0.25, 0.5, 0.8, 1.0])
@@ -130,7 +130,7 @@ def test_grammar(refuses: Refuses) -> None:
 def test_from_files(tmp_path: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     table = saved(tmp_path / "v.txt", lines_of(TABLE))
     texts = ("the cat", "a cat sat", "the dog", "dog sat", "the the")
-    split = Split("custom", np.arange(2), np.arange(5), np.array([0, 0, 0, 1, 1]), texts)
+    split = TestSet.captioned("custom", np.arange(2), np.arange(5), np.array([0, 0, 0, 1, 1]), texts)
     np.save(tmp_path / "e.npy", rng.standard_normal((5, 8)).astype(np.float32))
     cheap, costly = f"bow:{table}", f"sentence:{tmp_path / 'e.npy'}:own=out"
     shares: list[float] = []

@@ -47,7 +47,10 @@ def test_a_new_kind_is_one_entry(monkeypatch, refuses):
     refuses(UsageError, parse_spec, "lengths:unit=lines")
     refuses(UsageError, parse_spec, "lengths:x")
     refuses(
-        BadInput, load_gains, "lengths", vsebench.Split("custom", split.image_ids, split.caption_ids, split.image_of)
+        BadInput,
+        load_gains,
+        "lengths",
+        vsebench.TestSet.captioned("custom", split.rows.ids, split.columns.ids, split.image_of),
     )
     assert str(parse("lengths:NCS@5")) == "lengths:NCS@5"
 

@@ -91,13 +91,13 @@ def test_pairs_are_computed_where_rows_are_refused(log: Log, refuses: Refuses) -
     system = System(Matrix(w.scores))
     metrics = [parse(name) for name in ("CS@20", "CS[captions=all,gt=out]@20")]
     pairs_only = {"cider": PairsOnly(w.gains)}
-    found = run(system, w.split.test_set, metrics, pairs_only)
-    want = run(system, w.split.test_set, metrics, {"cider": FakeGains(w.gains)})
+    found = run(system, w.split, metrics, pairs_only)
+    want = run(system, w.split, metrics, {"cider": FakeGains(w.gains)})
     for key, values in want.items():
         assert found[key].values.tolist() == pytest.approx(values.values.tolist(), abs=0, nan_ok=True)
     for name in ("Kendall", "NCS@1", "SR@1"):
         m, why = parse(f"cider:{name}"), "it reads every pair, which 'cider' would take hours for"
         assert leave_out([m], [], pairs_only, {}) == [] and log.notes[-1] == f"{m} left out: {why}"
         refuses(BadInput, leave_out, [m], [m], pairs_only, {})
-        refuses(UsageError, run, system, w.split.test_set, [m], pairs_only)
+        refuses(UsageError, run, system, w.split, [m], pairs_only)
     assert leave_out(metrics, [], pairs_only, {}) == metrics

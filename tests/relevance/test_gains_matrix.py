@@ -18,9 +18,9 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.log import Log
 from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.matrix import Stored
-from vsebench.types import Split
+from vsebench.types import TestSet
 
-SPLIT = Split("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
+SPLIT = TestSet.captioned("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
 ROUNDED = ("matrix: float64: rounded to float32",)
 PLACED = "matrix: g.npy: no image and text ids: rows are taken to be in the order of those that are evaluated"
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 7.5]])
@@ -59,7 +59,7 @@ def test_files_in_either_orientation(tmp_path: Path, dtype: type, transposed: bo
 
 
 def test_a_square_matrix_is_ambiguous(tmp_path: Path, log: Log) -> None:
-    split = Split("custom", np.arange(2), np.arange(2), np.array([0, 1]))
+    split = TestSet.captioned("custom", np.arange(2), np.arange(2), np.array([0, 1]))
     np.save(tmp_path / "g.npy", VALUES[:, :2])
     gains = load_gains(str(tmp_path / "g.npy"), split)
     square = "matrix: the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"

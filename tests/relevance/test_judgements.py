@@ -19,7 +19,7 @@ from vsebench.relevance.grades import Grades, of_pairs
 from vsebench.relevance.matrix import of_array
 from vsebench.relevance.sources import Source
 from vsebench.sets import stored as wheels
-from vsebench.types import DIRECTIONS, Both, Direction, Relevance, Side, Split, TestSet
+from vsebench.types import DIRECTIONS, Both, Direction, Relevance, Side, TestSet
 
 
 def as_sets(judged: Relevance) -> dict[int, set[int]]:
@@ -29,18 +29,18 @@ def as_sets(judged: Relevance) -> dict[int, set[int]]:
     }
 
 
-def identities(split: Split) -> dict[str, str]:
-    found = {name: judged.identity(split.test_set) for name, judged in relevance.judgements_of(split).items()}
+def identities(split: TestSet) -> dict[str, str]:
+    found = {name: judged.identity(split) for name, judged in relevance.judgements_of(split).items()}
     return {name: identity for name, identity in found.items() if identity is not None}
 
 
 @pytest.fixture
-def uneven() -> Split:
+def uneven() -> TestSet:
     """Three images with two, one and three captions, not in runs."""
-    return Split("custom", np.arange(3), np.arange(10, 16), np.array([2, 0, 2, 1, 0, 2]))
+    return TestSet.captioned("custom", np.arange(3), np.arange(10, 16), np.array([2, 0, 2, 1, 0, 2]))
 
 
-def test_ground_truth_of_any_split(uneven: Split) -> None:
+def test_ground_truth_of_any_split(uneven: TestSet) -> None:
     assert list(relevance.judgements_of(uneven)) == ["gt"] and identities(uneven) == {}
     i2t, t2i = relevance.load("gt", uneven, "i2t"), relevance.load("gt", uneven, "t2i")
     assert as_sets(i2t) == {0: {1, 4}, 1: {3}, 2: {0, 2, 5}}
@@ -50,30 +50,32 @@ def test_ground_truth_of_any_split(uneven: Split) -> None:
 
 @pytest.mark.parametrize("name", coco_files.COUNTS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_judgements_have_the_published_counts_and_the_right_pairs(coco: Split, name: str, direction: Direction) -> None:
+def test_judgements_have_the_published_counts_and_the_right_pairs(
+    coco: TestSet, name: str, direction: Direction
+) -> None:
     judged, counts = relevance.load(name, coco, direction), coco_files.COUNTS[name][DIRECTIONS.index(direction)]
     assert (len(judged.queries), int(judged.size.sum()), judged.unreachable) == counts
     side = {"i2t": "image_to_caption", "t2i": "caption_to_image"}[direction]
     lists = json.loads(wheels.judgement_file(f"{name}_{side}.json").read_text(encoding="utf-8"))
-    query, gallery = (coco.image_ids, coco.caption_ids) if direction == "i2t" else (coco.caption_ids, coco.image_ids)
+    query, gallery = (coco.rows.ids, coco.columns.ids) if direction == "i2t" else (coco.columns.ids, coco.rows.ids)
     known = set(gallery.tolist())
     wanted = {int(q): known.intersection(items) for q, items in lists.items()}
     seen = {int(query[q]): {int(gallery[i]) for i in items} for q, items in as_sets(judged).items()}
     assert seen == wanted
 
 
-def test_skipped_and_unreachable(coco: Split) -> None:
+def test_skipped_and_unreachable(coco: TestSet) -> None:
     skipped = {(n, d): relevance.load(n, coco, d).skipped for n in ("gt", "eccv", "cxc") for d in DIRECTIONS}
     assert {k: v for k, v in skipped.items() if v} == {("cxc", "t2i"): 28}
     eccv = relevance.load("eccv", coco, "i2t")
-    assert set(coco.image_ids[eccv.queries[eccv.missing > 0]].tolist()) == {575916, 421999}
-    assert not np.isin([144675, 467259], coco.caption_ids).any()
+    assert set(coco.rows.ids[eccv.queries[eccv.missing > 0]].tolist()) == {575916, 421999}
+    assert not np.isin([144675, 467259], coco.columns.ids).any()
 
 
-def test_judgements_are_matched_by_id(coco: Split, rng: np.random.Generator) -> None:
+def test_judgements_are_matched_by_id(coco: TestSet, rng: np.random.Generator) -> None:
     order, other = rng.permutation(5000), rng.permutation(25000)
     place = np.argsort(order)
-    mixed = Split("coco-5k", coco.image_ids[order], coco.caption_ids[other], place[coco.image_of[other]])
+    mixed = TestSet.captioned("coco-5k", coco.rows.ids[order], coco.columns.ids[other], place[coco.image_of[other]])
     for direction in DIRECTIONS:
         a, b = relevance.load("eccv", coco, direction), relevance.load("eccv", mixed, direction)
         query, item = (order, other) if direction == "i2t" else (other, order)
@@ -86,12 +88,12 @@ def test_names_and_errors(coco, uneven, monkeypatch, refuses):
     found = identities(coco)
     assert set(found) == {"eccv", "cxc"}
     assert all(v.startswith("eccv_caption#") and len(v) == len("eccv_caption#") + 8 for v in found.values())
-    one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
+    one = TestSet.captioned("coco-1k", coco.rows.ids, coco.columns.ids, coco.image_of)
     assert list(relevance.judgements_of(one)) == ["gt"] and identities(one) == {}
     for name, split, direction in (("eccv", one, "i2t"), ("ecv", coco, "i2t"), ("gt", coco, "i2i")):
         refuses(UsageError, relevance.load, name, split, direction)
-    part = Split("coco-5k", coco.image_ids[1:], coco.caption_ids[5:], coco.image_of[5:] - 1)
-    for split in (part, Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))):
+    part = TestSet.captioned("coco-5k", coco.rows.ids[1:], coco.columns.ids[5:], coco.image_of[5:] - 1)
+    for split in (part, TestSet.captioned("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))):
         refuses(BadInput, relevance.load, "cxc", split, "i2t")
     monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
     refuses(MissingPackage, relevance.load, "cxc", coco, "t2i")
@@ -128,12 +130,12 @@ def test_the_table_of_judgements() -> None:
     assert [name for name, j in relevance.judgements().items() if j.folds] == ["1k"]
 
 
-def test_folds_have_the_positives_of_the_ground_truth(uneven: Split) -> None:
+def test_folds_have_the_positives_of_the_ground_truth(uneven: TestSet) -> None:
     for direction in DIRECTIONS:
         assert relevance.load("1k", uneven, direction) is relevance.load("gt", uneven, direction)
 
 
-def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: TestSet, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(test: TestSet) -> Both[Grades]:
         own, shape = np.arange(len(test.rows)), test.shape
         return of_pairs("first", shape, own, own), of_pairs("first", shape[::-1], own, own)
@@ -149,9 +151,9 @@ def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: Split, mon
     assert str(parse("first:R@1")) == "first:R@1"
 
 
-def test_a_test_set_says_what_its_items_are_and_belong_to(uneven: Split, refuses: Refuses) -> None:
+def test_a_test_set_says_what_its_items_are_and_belong_to(uneven: TestSet, refuses: Refuses) -> None:
     folds = np.array([0, 0, 1])
-    test = Split(uneven.name, uneven.image_ids, uneven.caption_ids, uneven.image_of, fold=folds).test_set
+    test = TestSet.captioned(uneven.name, uneven.rows.ids, uneven.columns.ids, uneven.image_of, fold=folds)
     assert [side.name for side in test.sides] == ["image", "caption"] and test.shape == (3, 6)
     assert [of.tolist() for of in test.units] == [[0, 1, 2], [2, 0, 2, 1, 0, 2]]
     assert test.folds is not None and [of.tolist() for of in test.folds] == [[0, 0, 1], [1, 0, 1, 0, 0, 1]]

@@ -27,11 +27,11 @@ from vsebench.relevance.spice import postings as spice_postings
 from vsebench.relevance.spice import spice as spice
 from vsebench.relevance.spice.file import Tuples, normal
 from vsebench.relevance.spice.spice import gains
-from vsebench.types import DIRECTIONS, Split
+from vsebench.types import DIRECTIONS, TestSet
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[Split, Tuples, list[list[Item]]]:
+def worlds(draw: st.DrawFn) -> tuple[TestSet, Tuples, list[list[Item]]]:
     """Captions of few words, so that many tuples match; captions repeat, images may have no captions."""
     parsed = draw(st.lists(st.lists(items, max_size=5), min_size=1, max_size=5))
     images = draw(st.integers(1, 4))
@@ -45,8 +45,8 @@ def worlds(draw: st.DrawFn) -> tuple[Split, Tuples, list[list[Item]]]:
 @given(worlds(), st.sampled_from(["in", "out"]), st.integers(1, 3), st.integers(1, 3))
 def test_all_pairs_are_those_of_the_definition(world: Any, own: str, block: int, threads: int) -> None:
     split, tuples, captions = world
-    made = gains(split.test_set, tuples, own=own, threads=threads)
-    images = len(split.image_ids)
+    made = gains(split, tuples, own=own, threads=threads)
+    images = len(split.rows.ids)
     want = oracle.matrix(captions, split.image_of.tolist(), images, tuples.synsets, own == "out")
     got = whole(made, block)
     assert got.tolist() == [[float(np.float32(float(f))) for f in row] for row in want]
@@ -57,7 +57,7 @@ def tiny(own: str = "in") -> Gains:
     tuples = Tuples(
         ("a", "b", ""), ((("x",), ("x", "y", "be on")), (("x",),), ()), {w: frozenset() for w in ("x", "y", "on")}
     )
-    return gains(split_of(["a", "b", "  "], [0, 0, 1], 3).test_set, tuples, own=own)
+    return gains(split_of(["a", "b", "  "], [0, 0, 1], 3), tuples, own=own)
 
 
 def test_worked_values_and_notes(log: Log) -> None:
@@ -79,15 +79,15 @@ def test_worked_values_and_notes(log: Log) -> None:
 
 def test_the_tuples_are_part_of_the_settings() -> None:
     split = split_of(["a"], [0], 1)
-    one = gains(split.test_set, Tuples(("a",), ((("x",),),), {"x": frozenset({5})}))
-    same = gains(split.test_set, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
-    other = gains(split.test_set, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
+    one = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5})}))
+    same = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
+    other = gains(split, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
     assert one.settings["tuples"] == same.settings["tuples"] != other.settings["tuples"]
 
 
 def test_captions_that_the_parser_failed_on_are_counted_separately(log: Log) -> None:
     tuples = Tuples(("a", "b", "c"), ((), (), (("x",),)), {"x": frozenset()}, {"b": "stack overflow"})
-    gains(split_of(["a", "b", "c"], [0, 0, 0], 1).test_set, tuples)
+    gains(split_of(["a", "b", "c"], [0, 0, 0], 1), tuples)
     said = ("could not be parsed", "without a tuple")
     assert log.notes == [f"1 caption {what}, gain 0 with every image" for what in said]
 
@@ -158,7 +158,7 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
 def test_errors_name_the_command_and_ptb_looks_up_tokenised_captions(parsed: Tuples, refuses: Refuses) -> None:
     split = split_of(["a cat", "a bird"], [0, 1], 2)
     refuses(MissingPackage, load_gains, "spice", split)
-    named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
+    named = TestSet.captioned("f30k", split.rows.ids, split.columns.ids, split.image_of, split.columns.texts)
     refuses(MissingPackage, load_gains, "spice:text=ptb", named)
     refuses(UsageError, load_gains, "spice:x", split)
     refuses(UsageError, load_gains, "spice:own=half", split)
@@ -192,13 +192,13 @@ def parsed_coco(real_data: Path) -> list[tuple[Item, ...]]:
 
 
 @pytest.fixture(scope="module")
-def coco_spice(real_data: Path, coco5k: Split, parsed_coco: list[tuple[Item, ...]]) -> Gains:
+def coco_spice(real_data: Path, coco5k: TestSet, parsed_coco: list[tuple[Item, ...]]) -> Gains:
     """SPICE of COCO 5K from stored tuples."""
     with gzip.open(real_data / "spice/synsets.tsv.gz", "rt", encoding="utf-8") as file:
         lines = [line.rstrip("\n").split("\t") for line in file]
-    unique = {normal(caption): found for caption, found in zip(coco5k.captions or (), parsed_coco, strict=True)}
+    unique = {normal(caption): found for caption, found in zip(coco5k.columns.texts or (), parsed_coco, strict=True)}
     tuples = Tuples(tuple(unique), tuple(unique.values()), {w: frozenset(map(int, s.split())) for w, s in lines})
-    return gains(coco5k.test_set, tuples)
+    return gains(coco5k, tuples)
 
 
 @pytest.mark.real_data

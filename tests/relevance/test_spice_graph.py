@@ -13,7 +13,7 @@ from tests import oracle_spice as oracle
 from vsebench.relevance.spice.encode import build, encode
 from vsebench.relevance.spice.file import Tuples
 from vsebench.relevance.spice.spice import gains
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 Item = tuple[str, ...]
 Synsets = dict[str, frozenset[int]]
@@ -45,8 +45,10 @@ def scored(candidate: list[Item], references: list[list[Item]], synsets: Synsets
     """F of a candidate against references, and the sizes of both graphs."""
     captions = [candidate, *references]
     names = tuple(str(i) for i in range(len(captions)))
-    split = Split("custom", np.arange(2), np.arange(len(captions)), np.array([1] + [0] * len(references)), names)
-    made = gains(split.test_set, Tuples(names, tuple(map(tuple, captions)), synsets))
+    split = TestSet.captioned(
+        "custom", np.arange(2), np.arange(len(captions)), np.array([1] + [0] * len(references)), names
+    )
+    made = gains(split, Tuples(names, tuple(map(tuple, captions)), synsets))
     f = made.T.at(np.array([0]), np.array([[0]]))[0, 0]
     return float(f), float(made.values.caption_size[0]), float(made.values.image_size[0])
 

@@ -242,7 +242,7 @@ def test_folders_of_images_that_are_refused(tmp_path, refuses):
         refuses(BadInput, vb.page, report(0.3), captions=CAPTIONS, images=folder)
     pictures(tmp_path, [99])
     ids = np.array(["\x1b[31m\n" + "i" * 1000, *map(str, range(1, IMAGES))])
-    hostile = vb.Split("custom", ids, np.arange(IMAGES * PER), OWNER, tuple(CAPTIONS))
+    hostile = vb.TestSet.captioned("custom", ids, np.arange(IMAGES * PER), OWNER, tuple(CAPTIONS))
     assert len(refuses(BadInput, thumbnails.make, tmp_path, hostile, [0]).what) < 120
 
 
@@ -362,7 +362,7 @@ def test_images_without_a_caption_are_no_queries(browser, tmp_path):
     rng = np.random.default_rng(3)
     images, owners = rng.standard_normal((9, 5)).astype(np.float32), np.array([1, 1, 4, 6, 6, 6])
     texts = images[owners] + 0.1 * rng.standard_normal((6, 5)).astype(np.float32)
-    split = vb.Split("custom", np.arange(9), np.arange(6), owners)
+    split = vb.TestSet.captioned("custom", np.arange(9), np.arange(6), owners)
     options = {"split": split, "metrics": "R@1,MedR", "lists": 3, "trust": True, "ci": 0}
     plain = vb.evaluate(images, texts, **options)
     i2t, t2i = plain.lists

@@ -168,7 +168,7 @@ def test_slices_of_a_few_queries_are_not_drawn() -> None:
     rng = np.random.default_rng(0)
     images = rng.standard_normal((70, 8))
     owner = np.repeat(np.arange(70), [1] * 40 + [2] * 25 + [3] * 5)
-    split = vb.Split("custom", np.arange(70), np.arange(len(owner)), owner)
+    split = vb.TestSet.captioned("custom", np.arange(70), np.arange(len(owner)), owner)
     report = vb.evaluate(images, images[owner], split=split, metrics="R@1", ci=0)
     (panel,) = vb.slice(report, "positives", direction="i2t", resamples=20).panels()
     assert [m.x for m in panel.marks] == ["1 (40)", "2 (25)"]

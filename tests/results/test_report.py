@@ -26,7 +26,7 @@ from vsebench.results.model import Result
 from vsebench.results.report import SCHEMA, Report
 from vsebench.results.schema import faults_of
 from vsebench.results.table import grid, grids
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,9 @@ def report() -> Report:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((10, 6))
     y = np.repeat(x, 5, 0) + rng.standard_normal((50, 6))
-    split = Split("custom", np.arange(10) + 70, np.arange(50) + 900, np.arange(50) // 5, fold=np.arange(10) // 5)
+    split = TestSet.captioned(
+        "custom", np.arange(10) + 70, np.arange(50) + 900, np.arange(50) // 5, fold=np.arange(10) // 5
+    )
     return vsebench.evaluate(x, y, split=split, metrics="all")
 
 
@@ -152,7 +154,7 @@ def test_per_query_values(report: Report, tmp_path: Path) -> None:
 def test_ids_of_queries_are_integers_where_all_of_them_are(
     images: list[object], captions: list[object], kind: str, tmp_path: Path
 ) -> None:
-    split = Split("custom", np.array(images), np.array(captions), np.arange(2))
+    split = TestSet.captioned("custom", np.array(images), np.array(captions), np.arange(2))
     values = vsebench.evaluate(np.eye(2), np.eye(2), split=split, metrics="R@1", ci=0).per_query()
     expected = [q if kind == "int64" else str(q) for q in [*images, *captions]]
     assert values["query"].tolist() == expected

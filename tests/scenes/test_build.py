@@ -63,7 +63,7 @@ def contents(name: str) -> dict[str, str]:
     found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.folder_of(name).iterdir())}
     for part in PARTS:
         split = vsebench.load_split(f"{name}-{part}", captions=True)
-        found[part] = repr((split.image_ids.tolist(), split.caption_ids.tolist(), split.captions))
+        found[part] = repr((split.rows.ids.tolist(), split.columns.ids.tolist(), split.columns.texts))
     return found
 
 
@@ -319,7 +319,7 @@ def test_a_name_with_every_setting() -> None:
     name = "scenes-12-seed2147483647-size17-near0.123456-tail0.654321-wrong0.111111-generic0.111111-noise0.987654"
     name += "-miss0.123456-leaks"
     scenes = build_scenes(name)
-    assert scenes.name == name and vsebench.load_split(f"{name}-test").image_ids[0] == f"{name}-000009"
+    assert scenes.name == name and vsebench.load_split(f"{name}-test").rows.ids[0] == f"{name}-000009"
     assert f"{name}-test" in catalogue.names()
 
 
@@ -327,8 +327,8 @@ def test_rows_of_ids(refuses: Refuses) -> None:
     scenes = build_scenes("scenes-60-size16")
     split = vsebench.load_split("scenes-60-size16-val")
     images = scenes.part("val")
-    assert scenes.image_rows(split.image_ids).tolist() == list(range(images.start, images.stop)) == list(range(30, 45))
-    assert scenes.caption_rows(split.caption_ids[::-1]).tolist() == list(range(150, 225))[::-1]
+    assert scenes.image_rows(split.rows.ids).tolist() == list(range(images.start, images.stop)) == list(range(30, 45))
+    assert scenes.caption_rows(split.columns.ids[::-1]).tolist() == list(range(150, 225))[::-1]
     assert scenes.image_rows(["scenes-60-size16-000007", "scenes-60-size16-000003"]).tolist() == [7, 3]
     assert scenes.caption_rows(["scenes-60-size16-000003-4"]).tolist() == [19]
     assert open_scenes("scenes-60-size16-val").name == "scenes-60-size16"
@@ -394,4 +394,4 @@ def test_a_damaged_split_is_stored_again(refuses: Refuses) -> None:
     path.write_bytes(path.read_bytes()[:100])
     refuses(BadInput, vsebench.load_split, f"{SMALL}-val")
     build(parse(SMALL))
-    assert len(vsebench.load_split(f"{SMALL}-val", captions=True).captions or ()) == 10
+    assert len(vsebench.load_split(f"{SMALL}-val", captions=True).columns.texts or ()) == 10

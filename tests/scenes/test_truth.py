@@ -31,7 +31,7 @@ from vsebench.scenes.facts import Facts, Mention, matched
 from vsebench.scenes.shares import Share, holds, match
 from vsebench.scenes.truth import Truth
 from vsebench.scenes.world import COLOURS, SHAPES, Group, Scene
-from vsebench.types import DIRECTIONS, Direction, Split
+from vsebench.types import DIRECTIONS, Direction, TestSet
 
 STRIP = 128
 
@@ -143,7 +143,7 @@ def items_of_test() -> tuple[list[Scene], list[Facts]]:
     return shown[-22:], stated[-110:]
 
 
-def test_gains_are_of_the_items_of_the_split(scenes_split: Split, log: Log) -> None:
+def test_gains_are_of_the_items_of_the_split(scenes_split: TestSet, log: Log) -> None:
     shown, stated = items_of_test()
     expected = np.float32([[float(oracle.match(facts, scene)) for facts in stated] for scene in shown])
     gains = load_gains("match", scenes_split)
@@ -157,23 +157,23 @@ def test_gains_are_of_the_items_of_the_split(scenes_split: Split, log: Log) -> N
     assert np.array_equal(whole(share), np.float32(held / np.maximum(counts, 1)))
     # Other items, in another order and without strings: the same values.
     order = np.random.default_rng(1).permutation(110)[:60]
-    part = Split(
-        scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids[order], scenes_split.image_of[order]
+    part = TestSet.captioned(
+        scenes_split.name, scenes_split.rows.ids, scenes_split.columns.ids[order], scenes_split.image_of[order]
     )
     assert np.array_equal(load_gains("match", part).rows(0, 22), expected[:, order])
     assert dict(load_gains("match", part).settings) != dict(gains.settings)
 
 
 @pytest.mark.parametrize("name", ["match", "holds"])
-def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: Split, name: str) -> None:
+def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: TestSet, name: str) -> None:
     """Values, intervals and influences of the others are those of a split without them."""
     stating = np.array([oracle.stated(facts) > 0 for facts in items_of_test()[1]])
-    s, n, m = scenes_split, len(scenes_split.image_ids), len(scenes_split.caption_ids)
-    assert s.captions is not None
+    s, n, m = scenes_split, len(scenes_split.rows.ids), len(scenes_split.columns.ids)
+    assert s.columns.texts is not None
     scores = np.random.default_rng(0).standard_normal((n, m)).astype(np.float32)
     metrics = [f"{name}:{m}" for m in ("NCS@3", "NCS[gt=out]@3", "nDCG@5", "SR@5", "R@5", "Kendall", "CS@10")]
-    strings = [words for words, kept in zip(s.captions, stating, strict=True) if kept]
-    others = Split(s.name, s.image_ids, s.caption_ids[stating], s.image_of[stating], strings)
+    strings = [words for words, kept in zip(s.columns.texts, stating, strict=True) if kept]
+    others = TestSet.captioned(s.name, s.rows.ids, s.columns.ids[stating], s.image_of[stating], strings)
     every, expected = (
         vsebench.evaluate(scores=table, split=split, gains=name, metrics=metrics, trust=True)
         for table, split in ((scores, s), (scores[:, stating], others))
@@ -181,7 +181,7 @@ def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: Spli
     for metric in metrics:
         assert every[metric, "i2t"].n == n
         found, same = every[metric, "t2i"], expected[metric, "t2i"]
-        assert found.queries is not None and np.isin(found.queries, others.caption_ids).all()
+        assert found.queries is not None and np.isin(found.queries, others.columns.ids).all()
         if metric.endswith(":CS@10"):  # of one caption an image, which is another one there
             continue
         assert found.undefined == same.undefined + m - stating.sum()
@@ -190,24 +190,24 @@ def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: Spli
 
 
 def test_gains_of_other_splits_are_refused(
-    scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
+    scenes_split: TestSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
-    def split(name: str, images: Any) -> Split:
-        return Split(name, images, scenes_split.caption_ids, scenes_split.image_of)
+    def split(name: str, images: Any) -> TestSet:
+        return TestSet.captioned(name, images, scenes_split.columns.ids, scenes_split.image_of)
 
-    refuses(UsageError, load_gains, "match", split("custom", scenes_split.image_ids))
-    refuses(UsageError, relevance.load, "entails", split("custom", scenes_split.image_ids), "i2t")
-    ids = scenes_split.image_ids.copy()
+    refuses(UsageError, load_gains, "match", split("custom", scenes_split.rows.ids))
+    refuses(UsageError, relevance.load, "entails", split("custom", scenes_split.rows.ids), "i2t")
+    ids = scenes_split.rows.ids.copy()
     ids[0] = "nobody"
     refuses(BadInput, load_gains, "match", split(scenes_split.name, ids))
     for text in ("match:x", "match:own=out"):
         refuses(UsageError, parse_spec, text)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
-    refuses(MissingPackage, load_gains, "match", split(scenes_split.name, scenes_split.image_ids))
+    refuses(MissingPackage, load_gains, "match", split(scenes_split.name, scenes_split.rows.ids))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_entails_is_every_pair_that_is_true(scenes_split: Split, direction: Direction) -> None:
+def test_entails_is_every_pair_that_is_true(scenes_split: TestSet, direction: Direction) -> None:
     shown, stated = items_of_test()
     true = np.array([[oracle.entails(facts, scene) for facts in stated] for scene in shown])
     rows = true if direction == "i2t" else true.T
@@ -222,31 +222,30 @@ def test_entails_is_every_pair_that_is_true(scenes_split: Split, direction: Dire
         assert len(found.items) > len(stated)  # captions written for other images are true, too
 
 
-def test_entails_has_a_fingerprint_and_only_scenes_have_it(scenes_split: Split, tmp_path: Path, pinned: Pinned) -> None:
+def test_entails_has_a_fingerprint_and_only_scenes_have_it(
+    scenes_split: TestSet, tmp_path: Path, pinned: Pinned
+) -> None:
     assert list(relevance.judgements_of(scenes_split)) == ["gt", "entails"]
-    found = relevance.SOURCES["entails"].identity(scenes_split.test_set)
+    found = relevance.SOURCES["entails"].identity(scenes_split)
     assert found is not None and found.startswith("scenes#") and len(found) == len("scenes#") + 8
-    custom = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    assert (
-        list(relevance.judgements_of(custom)) == ["gt"]
-        and relevance.SOURCES["entails"].identity(custom.test_set) is None
-    )
+    custom = TestSet.captioned("custom", scenes_split.rows.ids, scenes_split.columns.ids, scenes_split.image_of)
+    assert list(relevance.judgements_of(custom)) == ["gt"] and relevance.SOURCES["entails"].identity(custom) is None
     np.savez(tmp_path / "own.npz", images=np.eye(3), texts=np.eye(3))
     for words in ("--metrics entails:R@1", "--gains match --metrics NCS@1"):
         pinned(refused("eval", tmp_path / "own.npz", "--captions-per-image", 1, *words.split()))
 
 
-def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:
+def vectors(split: TestSet, path: Path, noise: float, seed: int = 0) -> Path:
     """Embeddings whose inner products are ``match`` and noise."""
     random = np.random.default_rng(seed)
-    captions = np.eye(len(split.caption_ids))
-    images = load_gains("match", split).rows(0, len(split.image_ids))
+    captions = np.eye(len(split.columns.ids))
+    images = load_gains("match", split).rows(0, len(split.rows.ids))
     images = images + noise * random.standard_normal(images.shape)
-    np.savez(path, images=images, texts=captions, image_ids=split.image_ids, caption_ids=split.caption_ids)
+    np.savez(path, images=images, texts=captions, image_ids=split.rows.ids, caption_ids=split.columns.ids)
     return path
 
 
-def test_a_perfect_model_has_the_largest_values(scenes_split: Split, tmp_path: Path) -> None:
+def test_a_perfect_model_has_the_largest_values(scenes_split: TestSet, tmp_path: Path) -> None:
     file = vectors(scenes_split, tmp_path / "perfect.npz", 0)
     options: dict[str, Any] = {"gains": "match", "metrics": "match:NCS@10,match:CS@100", "similarity": "dot"}
     report = vsebench.evaluate(file, split=scenes_split.name, **options)
@@ -257,7 +256,7 @@ def test_a_perfect_model_has_the_largest_values(scenes_split: Split, tmp_path: P
     assert "match:scenes=" in report.signature and "captions" not in report.signature
 
 
-def test_every_command_reads_gains_and_judgements_of_scenes(scenes_split: Split, tmp_path: Path) -> None:
+def test_every_command_reads_gains_and_judgements_of_scenes(scenes_split: TestSet, tmp_path: Path) -> None:
     files = [vectors(scenes_split, tmp_path / f"{noise}.npz", noise) for noise in (0.1, 0.5, 0.9)]
     common = ("--split", scenes_split.name, "--similarity", "dot")
     everything = document("eval", files[0], *common, "--gains", "match", "--metrics", "all", "--ci", 0)

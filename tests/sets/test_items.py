@@ -66,7 +66,7 @@ def test_rows_that_repeat_nearly_in_any_order_and_number(counts: np.ndarray, dty
     some = RNG.random(len(owner)) < 0.5  # of another batch
     images[some] = rounded(images[some], dtype)
     ready = aligned(images=images, texts=Y[: len(owner)])
-    assert len(ready.split.image_ids) == 40
+    assert len(ready.split.rows.ids) == 40
     assert np.array_equal(np.unique(owner, return_index=True)[0][owner], owner)
     groups = {(int(a), int(b)) for a, b in zip(owner, ready.split.image_of, strict=True)}
     assert len(groups) == 40 == len({a for a, _ in groups}) == len({b for _, b in groups})
@@ -76,7 +76,7 @@ def test_few_equal_images_are_images_of_their_own(refuses: Refuses) -> None:
     images = X.copy()
     images[:4] = images[4:8]
     ready = aligned(images=images, texts=Y[:40], image_of_text=np.arange(40))
-    assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes) and not ready.warnings
+    assert len(ready.split.rows.ids) == 40 and not any("repeat" in note for note in ready.notes) and not ready.warnings
     refused = refuses(BadInput, aligned, images=images, texts=Y[:40])
     assert "captions_per_image" not in str(refused.fix)
     (warning,) = (words for words in aligned(images, Y[:40], 1).warnings if "equal" in words)
@@ -109,7 +109,7 @@ def test_what_is_refused(name: str, refuses: Refuses) -> None:
 
 def test_rows_with_ids_of_their_own_are_not_removed() -> None:
     named = aligned(image_ids=np.arange(200), text_ids=np.array([f"{i}#0" for i in range(200)]))
-    assert len(named.split.image_ids) == 200
+    assert len(named.split.rows.ids) == 200
 
 
 def test_text_ids_that_name_images_come_before_pairs() -> None:
@@ -117,7 +117,7 @@ def test_text_ids_that_name_images_come_before_pairs() -> None:
     numbers = np.arange(200) % 5
     for texts in ([f"{names[FIVE[i]]}#{numbers[i]}" for i in order], [str(names[FIVE[i]]) for i in order]):
         ready = aligned(texts=Y[order], image_ids=names[FIVE], text_ids=np.array(texts))
-        image = ready.split.image_ids[ready.split.image_of]
+        image = ready.split.rows.ids[ready.split.image_of]
         row = {y.tobytes(): i for i, y in enumerate(Y)}
         assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
 

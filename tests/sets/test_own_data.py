@@ -181,7 +181,7 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
     built = cli("data", "build", "mine", "--from", source)
     assert built.out.splitlines()[1] == "30 images, 90 captions; use it with --split mine"
     split = vsebench.load_split("mine", captions=True)
-    assert split.captions == tuple(r["caption"] for r in records()) and split.image_of.tolist()[:4] == [0, 0, 0, 1]
+    assert split.columns.texts == tuple(r["caption"] for r in records()) and split.image_of.tolist()[:4] == [0, 0, 0, 1]
     listed = json.loads(cli("data", "list", "--json").out)["splits"][-1]
     assert listed == {
         "name": "mine", "images": 30, "captions": 90, "available": "own", "texts": True, "needs": "", "files": ""
@@ -214,7 +214,7 @@ def test_values_are_those_of_the_same_split_in_memory(tmp_path: Path) -> None:
     names = list(dict.fromkeys(r["image_id"] for r in rows))
     captions, owners = [r["caption_id"] for r in rows], [names.index(r["image_id"]) for r in rows]
     strings = tuple(r["caption"] for r in rows)
-    split = vsebench.Split("mine", np.array(names), np.array(captions), np.array(owners), strings)
+    split = vsebench.TestSet.captioned("mine", np.array(names), np.array(captions), np.array(owners), strings)
     a, b = (vsebench.evaluate(embeddings(tmp_path / "e.npz"), split=s, metrics="all", ci=0) for s in ("mine", split))
     assert a.signature == b.signature and [r.to_dict() for r in a.results] == [r.to_dict() for r in b.results]
 
@@ -239,7 +239,9 @@ def test_parts_and_numbers_of_captions(tmp_path: Path, refuses: Refuses) -> None
     every = all_of_file(karpathy, "all")
     assert len(every.caption_id) == 2 + 3 + 4 + 5 and every.images()[0].tolist() == [f"{i}.jpg" for i in range(4)]
     catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
-    assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
+    assert vsebench.load_split("k-val", captions=True).columns.texts == tuple(
+        f"{i} {j}" for i in (2, 3) for j in range(4)
+    )
     refuses(BadInput, catalogue.build, "k-val", karpathy, part="val", captions_per_image=5, replace=True)
     refuses(BadInput, catalogue.build, "dev", karpathy, part="dev")
     lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
@@ -272,7 +274,7 @@ def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path, refuse
         catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:1] * 2)), replace=True)
     assert path.read_bytes() == before and [p.name for p in (cache / "splits").iterdir()] == ["mine.npz"]
     catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:6])), replace=True)
-    assert len(vsebench.load_split("mine").caption_ids) == 6
+    assert len(vsebench.load_split("mine").columns.ids) == 6
 
 
 def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Path, refuses: Refuses) -> None:
@@ -287,7 +289,7 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     refuses(BadInput, vsebench.load_split, "other")
     damaged = path.read_bytes()
     catalogue.build("mine", source, replace=True)
-    assert len(vsebench.load_split("mine").caption_ids) == len(records())
+    assert len(vsebench.load_split("mine").columns.ids) == len(records())
     path.write_bytes(damaged)
     report = vsebench.evaluate(embeddings(tmp_path / "e.npz"), captions_per_image=EACH, trust=True, metrics="R@1", ci=0)
     assert report.split == "custom"

@@ -60,8 +60,8 @@ def test_a_set_is_built_from_files_in_its_published_layout(name: str, tmp_path: 
     assert built["split"] == name and Path(built["file"]) == stored.stored_path(name)
     split = vsebench.load_split(name, captions=True)
     images, captions, first, image, words, last = COUNTS[name]
-    assert (split.name, len(split.image_ids), len(split.caption_ids)) == (name, images, captions)
-    assert (split.caption_ids[0], split.image_ids[split.image_of[0]], split.captions[0]) == (first, image, words)
+    assert (split.name, len(split.rows.ids), len(split.columns.ids)) == (name, images, captions)
+    assert (split.columns.ids[0], split.rows.ids[split.image_of[0]], split.columns.texts[0]) == (first, image, words)
     assert int((split.image_of == images - 1).sum()) == last
     assert not [check for check in catalogue.verify(name) if not check.ok]
     found = catalogue.declared(name)
@@ -78,12 +78,12 @@ def test_other_folders_and_names_of_published_files(tmp_path: Path) -> None:
     published_files.urban1k(tmp_path)
     for source in (tmp_path, tmp_path / "Urban1k", tmp_path / "Urban1k" / "caption"):
         catalogue.build("urban1k", source, replace=True)
-        assert vsebench.load_split("urban1k").image_ids.tolist() == [f"{i}.jpg" for i in range(1, 1001)]
+        assert vsebench.load_split("urban1k").rows.ids.tolist() == [f"{i}.jpg" for i in range(1, 1001)]
     published_files.msrvtt(tmp_path)
     text = (tmp_path / "MSRVTT_JSFUSION_test.csv").read_text(encoding="utf-8").replace(",sentence\n", ",sentences\n")
     (tmp_path / "mine.csv.gz").write_bytes(gzip.compress(text.encode()))
     catalogue.build("msrvtt-1k", tmp_path / "mine.csv.gz")
-    assert len(vsebench.load_split("msrvtt-1k").caption_ids) == 1000
+    assert len(vsebench.load_split("msrvtt-1k").columns.ids) == 1000
 
 
 def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folder_has(tmp_path, refuses):
@@ -91,8 +91,8 @@ def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folde
     built = document("data", "build", "xtd10", "--from", tmp_path / "files")
     assert built["splits"] == ["xtd10:de", "xtd10:it", "xtd10:jp"] == catalogue.splits_of("xtd10")
     german, italian = (vsebench.load_split(f"xtd10:{language}") for language in ("de", "it"))
-    assert german.image_ids.tolist() == italian.image_ids.tolist()
-    assert not set(german.caption_ids.tolist()) & set(italian.caption_ids.tolist())
+    assert german.rows.ids.tolist() == italian.rows.ids.tolist()
+    assert not set(german.columns.ids.tolist()) & set(italian.columns.ids.tolist())
     absent = next(line for line in document("data", "list")["splits"] if line["name"] == "xtd10")
     assert absent["available"] == "absent" and "8 languages" in absent["files"]
     checks = document("data", "verify", "xtd10")["checks"]
@@ -179,26 +179,26 @@ def test_a_set_that_is_not_built_is_said_where_it_is_used(tmp_path: Path, pinned
 
 
 @pytest.mark.slow
-def test_the_real_files_are_the_declared_sets(real_data: Path, coco: vsebench.Split) -> None:
+def test_the_real_files_are_the_declared_sets(real_data: Path, coco: vsebench.TestSet) -> None:
     for name, folder in (("f30k-fg", "fine_grained"), ("coco-fg", "fine_grained"), ("xflickrco", "xflickrco")):
         catalogue.build(name, real_data / folder)
         found = sets.SETS[name]
         for split in found.splits:
             items = vsebench.load_split(split, captions=True)
-            assert (len(items.image_ids), len(items.caption_ids)) == (found.images, found.captions)
+            assert (len(items.rows.ids), len(items.columns.ids)) == (found.images, found.captions)
             assert found.images - len(np.unique(items.image_of)) == found.others
         assert not [check for check in catalogue.verify(name) if not check.ok]
     catalogue.build("f30k", real_data / "f30k")
     plain, finer = vsebench.load_split("f30k"), vsebench.load_split("f30k-fg", captions=True)
-    assert finer.image_ids[:1000].tolist() == plain.image_ids.tolist()
+    assert finer.rows.ids[:1000].tolist() == plain.rows.ids.tolist()
     assert (
-        finer.caption_ids.tolist() == plain.caption_ids.tolist() and finer.image_of.tolist() == plain.image_of.tolist()
+        finer.columns.ids.tolist() == plain.columns.ids.tolist() and finer.image_of.tolist() == plain.image_of.tolist()
     )
     larger = vsebench.load_split("coco-fg")  # in the order of the test set
-    assert [int(Path(name).stem.rpartition("_")[2]) for name in larger.image_ids[:5000]] == coco.image_ids.tolist()
+    assert [int(Path(name).stem.rpartition("_")[2]) for name in larger.rows.ids[:5000]] == coco.rows.ids.tolist()
     assert larger.image_of.tolist() == coco.image_of.tolist()
     raw = json.loads(gzip.decompress((real_data / "fine_grained" / "Flickr30K_FG_ann.json.gz").read_bytes()))
-    assert finer.captions is not None and list(finer.captions[:5]) == raw["1007129816"]
+    assert finer.columns.texts is not None and list(finer.columns.texts[:5]) == raw["1007129816"]
 
 
 def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tmp_path: Path, refuses: Refuses) -> None:
@@ -207,14 +207,14 @@ def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tm
     shutil.copy(source / "Flickr30K_FG_ann.json.gz", tmp_path)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names))
     catalogue.build("f30k-fg", tmp_path)
-    assert vsebench.load_split("f30k-fg").image_ids.tolist() == names
+    assert vsebench.load_split("f30k-fg").rows.ids.tolist() == names
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[::-1]))
     refuses(BadInput, catalogue.build, "f30k-fg", tmp_path, replace=True)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[:-1]))
     refuses(BadInput, catalogue.build, "f30k-fg", tmp_path, replace=True)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names, object), allow_pickle=True)
     refuses(BadInput, catalogue.build, "f30k-fg", tmp_path, replace=True)
-    assert vsebench.load_split("f30k-fg").image_ids.tolist() == names  # a failed build leaves the split as it is
+    assert vsebench.load_split("f30k-fg").rows.ids.tolist() == names  # a failed build leaves the split as it is
 
 
 def test_a_file_of_a_language_is_recognised_by_its_ids(real_data: Path, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_file_of_a_language_is_recognised_by_its_ids(real_data: Path, tmp_path
     order = rng.permutation(2000)
     np.savez(
         tmp_path / "e.npz", image_embeddings=images, text_embeddings=images[split.image_of][order],
-        image_ids=split.image_ids, text_ids=split.caption_ids[order],
+        image_ids=split.rows.ids, text_ids=split.columns.ids[order],
     )  # fmt: skip
     report = vsebench.evaluate(tmp_path / "e.npz", metrics="R@1", ci=0)
     assert report.split == "xflickrco:ja" and report["R@1", "i2t"].value == 1.0
@@ -275,15 +275,15 @@ def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_id
     for name, folder in (("f30k", "f30k"), ("coco-fg", "fine_grained")):
         catalogue.build(name, real_data / folder)
         split = vsebench.load_split(name, captions=True)
-        of = [[] for _ in split.image_ids]
-        for image, caption in zip(split.image_of.tolist(), split.captions, strict=True):
+        of = [[] for _ in split.rows.ids]
+        for image, caption in zip(split.image_of.tolist(), split.columns.texts, strict=True):
             of[image].append(f"another {caption}")
-        records = ({"image": i, "captions": own} for i, own in zip(split.image_ids.tolist(), of, strict=True))
+        records = ({"image": i, "captions": own} for i, own in zip(split.rows.ids.tolist(), of, strict=True))
         catalogue.build("a-copy", published_files.write(tmp_path / "own.jsonl", map(json.dumps, records)), replace=True)
-        vectors = np.ones((len(split.image_ids), 1)), np.ones((len(split.caption_ids), 1))
+        vectors = np.ones((len(split.rows.ids), 1)), np.ones((len(split.columns.ids), 1))
         np.savez(
-            tmp_path / "e.npz", images=vectors[0], texts=vectors[1], image_ids=split.image_ids,
-            text_ids=split.caption_ids,
+            tmp_path / "e.npz", images=vectors[0], texts=vectors[1], image_ids=split.rows.ids,
+            text_ids=split.columns.ids,
         )  # fmt: skip
         done = cli("inspect", tmp_path / "e.npz")
         assert f"would be evaluated as {name}:" in done.out
@@ -296,8 +296,8 @@ def test_texts_of_a_larger_gallery_without_its_other_images_are_warned_of(real_d
     catalogue.build("coco-fg", real_data / "fine_grained")
     split = vsebench.load_split("coco-fg")
     np.savez(
-        tmp_path / "e.npz", images=np.ones((5000, 1)), texts=np.ones((25_000, 1)), image_ids=split.image_ids[:5000],
-        text_ids=split.caption_ids,
+        tmp_path / "e.npz", images=np.ones((5000, 1)), texts=np.ones((25_000, 1)), image_ids=split.rows.ids[:5000],
+        text_ids=split.columns.ids,
     )  # fmt: skip
     done = cli("inspect", tmp_path / "e.npz")
     assert "would be evaluated as custom:" in done.out
@@ -328,7 +328,7 @@ def test_an_image_with_an_empty_list_of_captions_is_a_candidate(tmp_path: Path) 
     path = published_files.write(tmp_path / "mine.jsonl", map(json.dumps, lines))
     catalogue.build("mine", path)
     split = vsebench.load_split("mine", captions=True)
-    assert split.image_ids.tolist() == ["b.jpg", "a.jpg", "c.jpg"] and split.image_of.tolist() == [0, 0, 1]
+    assert split.rows.ids.tolist() == ["b.jpg", "a.jpg", "c.jpg"] and split.image_of.tolist() == [0, 0, 1]
     assert catalogue.declared("mine").images == 3 and not [check for check in catalogue.verify("mine") if not check.ok]
     with pytest.raises(VsebenchError):
         vsebench.evaluate(np.eye(2), np.eye(3)[:, :2], split="mine")
@@ -340,4 +340,4 @@ def test_stored_splits_without_the_list_of_such_images_are_still_read(tmp_path: 
     with np.load(built) as archive:
         kept = {name: archive[name] for name in archive.files if name != "others"}
     np.savez_compressed(built, **kept)
-    assert vsebench.load_split("mine").image_ids.tolist() == ["b.jpg"]
+    assert vsebench.load_split("mine").rows.ids.tolist() == ["b.jpg"]

@@ -119,7 +119,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["image_of_text", "cut_off_points", "captions_per_video"])
+@pytest.mark.parametrize("name", ["captions_per_image", "cut_off_points", "captions_per_video"])
 def test_numbers_in_place_of_image_of_text(form: str, name: str, tmp_path: Path) -> None:
     owner = np.repeat(np.arange(N), COUNTS)
     texts = Y[: len(owner)]
@@ -154,7 +154,8 @@ def test_ones_are_the_image_of_every_text(name: str, tmp_path: Path) -> None:
         (3, 4, {"captions_per_video": [2, 2, 2]}),
         (3, 4, {"captions_per_video": [1, 1]}),
         (3, 4, {"captions_per_video": [1, 1, 1, 1]}),
-        (3, 5, {"image_of_text": [0, 3, 4]}),  # first or last rows
+        (3, 5, {"cut_off_points": [0, 3, 4]}),  # first or last rows
+        (3, 4, {"image_of_text": [2, 1, 1]}),  # numbers of texts under another name
         (N, 7, {"image_ids": np.arange(N), "text_ids": np.arange(7)}),  # numbers that some texts share with images
     ],
 )

@@ -20,7 +20,7 @@ from vsebench.sets import catalogue as splits
 from vsebench.sets import identity, stored
 from vsebench.sets.declared import DECLARED
 from vsebench.sets.source import split_of_ids
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")
 needs_captions = pytest.mark.skipif(
@@ -63,11 +63,11 @@ def test_names_and_unknown_names(refuses: Refuses) -> None:
 def test_coco_ids_come_from_the_installed_package_without_reading_captions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "coco_rows", lambda: pytest.fail("captions were read"))
     five, one = splits.load_split("coco-5k"), splits.load_split("coco-1k")
-    assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
-    assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
+    assert five.rows.ids[0] == 391895 and five.columns.ids[:2].tolist() == [770337, 771687]
+    assert (len(five.rows.ids), len(five.columns.ids)) == (5000, 25000) and five.columns.texts is None
     assert np.array_equal(five.image_of, np.arange(25000) // 5)
-    assert five.fold is not None and np.array_equal(five.fold, np.arange(5000) // 1000)
-    assert one.name == "coco-1k" and np.array_equal(one.caption_ids, five.caption_ids)
+    assert five.row_folds is not None and np.array_equal(five.row_folds, np.arange(5000) // 1000)
+    assert one.name == "coco-1k" and np.array_equal(one.columns.ids, five.columns.ids)
 
 
 @needs_captions
@@ -84,7 +84,8 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     }  # fmt: skip
     split = splits.load_split("coco-5k", captions=True)
     assert (
-        split.captions is not None and split.captions[0] == "A man with a red helmet on a small moped on a dirt road. "
+        split.columns.texts is not None
+        and split.columns.texts[0] == "A man with a red helmet on a small moped on a dirt road. "
     )
     assert all(c.ok for c in splits.verify("coco-5k"))
     before = path.stat().st_mtime_ns
@@ -122,7 +123,7 @@ def test_absent_and_damaged_splits_say_how_to_get_them(cache, monkeypatch, refus
 def test_captions_without_their_package(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     real = stored.package_file
     monkeypatch.setattr(stored, "package_file", lambda p, r: None if p == stored.CAPTIONS_PACKAGE else real(p, r))
-    assert splits.load_split("coco-5k").captions is None
+    assert splits.load_split("coco-5k").columns.texts is None
     assert splits.status()[0].needs == "pip install 'vsebench[text]' for the captions"
     refuses(MissingPackage, splits.load_split, "coco-5k", captions=True)
     assert {c.name: c.ok for c in splits.verify("coco-5k")}["texts"] is False
@@ -159,21 +160,21 @@ def test_sources_that_are_not_the_split(tmp_path: Path, refuses: Refuses) -> Non
 
 @needs_ids
 def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(coco, monkeypatch, rng, refuses):
-    owner, declared = coco.image_ids[coco.image_of], DECLARED["coco-5k"]
-    captions = tuple(map(str, coco.caption_ids.tolist()))
-    shuffled = CaptionRows(owner, coco.caption_ids, captions, "a file").take(rng.permutation(25000))
+    owner, declared = coco.rows.ids[coco.image_of], DECLARED["coco-5k"]
+    captions = tuple(map(str, coco.columns.ids.tolist()))
+    shuffled = CaptionRows(owner, coco.columns.ids, captions, "a file").take(rng.permutation(25000))
     settled = identity.settle(shuffled, declared)
     assert settled.captions == captions and np.array_equal(settled.image_id, owner)
-    wrong = CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file")
+    wrong = CaptionRows(np.roll(owner, 5), coco.columns.ids, captions, "a file")
     refuses(BadInput, identity.settle, wrong, declared)
     no_packages(monkeypatch)
     refuses(BadInput, identity.settle, shuffled, declared)
 
 
 @needs_ids
-def test_ids_name_their_split(coco: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_name_their_split(coco: TestSet, monkeypatch: pytest.MonkeyPatch) -> None:
     no_packages(monkeypatch)
-    images, captions = coco.image_ids, coco.caption_ids
+    images, captions = coco.rows.ids, coco.columns.ids
     assert split_of_ids(images, captions) == ["coco-5k"] == split_of_ids(np.repeat(images, 5)[::-1], None)
     assert split_of_ids(None, captions.astype(np.int32)) == ["coco-5k"] == split_of_ids(images.astype(str), captions)
     assert not split_of_ids(images, captions[:-1]) and not split_of_ids(captions, images)
@@ -189,9 +190,9 @@ def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
     splits.build("coco-5k", source)
     built = splits.load_split("coco-5k", captions=True)
     raw = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
-    assert built.captions == tuple(r["caption"] for r in raw)
+    assert built.columns.texts == tuple(r["caption"] for r in raw)
     if stored.has_captions() and stored.has_ids():
-        assert stored.coco_rows().captions == built.captions
+        assert stored.coco_rows().captions == built.columns.texts
 
 
 @pytest.mark.real_data
@@ -199,19 +200,19 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     source = real_data / "f30k" / "test.jsonl"
     splits.build("f30k", source)
     split = splits.load_split("f30k", captions=True)
-    assert (len(split.image_ids), len(split.caption_ids), split.fold) == (1000, 5000, None)
-    assert split.image_ids[0] == "1007129816.jpg" and split.caption_ids[6] == "1009434119.jpg#1"
-    assert split_of_ids(split.image_ids, split.caption_ids) == ["f30k"]
+    assert (len(split.rows.ids), len(split.columns.ids), split.row_folds) == (1000, 5000, None)
+    assert split.rows.ids[0] == "1007129816.jpg" and split.columns.ids[6] == "1009434119.jpg#1"
+    assert split_of_ids(split.rows.ids, split.columns.ids) == ["f30k"]
     assert all(c.ok for c in splits.verify("f30k"))
     text = source.read_text(encoding="utf-8").splitlines(keepends=True)
     splits.build("f30k", write(tmp_path / "back.jsonl", "".join(text[::-1])), replace=True)
-    assert splits.load_split("f30k", captions=True).captions == split.captions
+    assert splits.load_split("f30k", captions=True).columns.texts == split.columns.texts
     images = [
-        {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.captions[5 * i : 5 * i + 5]]}
-        for i, name in enumerate(split.image_ids.tolist())
+        {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.columns.texts[5 * i : 5 * i + 5]]}
+        for i, name in enumerate(split.rows.ids.tolist())
     ]
     splits.build("f30k", write(tmp_path / "dataset.json", {"images": images}), replace=True)
-    assert splits.load_split("f30k", captions=True).captions == split.captions
+    assert splits.load_split("f30k", captions=True).columns.texts == split.columns.texts
     with pytest.raises(BadInput) as caught:
         splits.build("f30k", real_data / "f30k" / "dev.jsonl", replace=True)
     pinned(caught.value.what)  # the rest has the path of the data

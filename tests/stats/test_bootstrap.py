@@ -19,7 +19,7 @@ from vsebench.errors import UsageError
 from vsebench.results.model import Resampling
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import Column, Population, evaluate, prepare, without_image
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 @st.composite
@@ -181,7 +181,7 @@ def report(**options: Any) -> vsebench.Report:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((40, 6))
     y = np.repeat(x, 5, 0) + rng.standard_normal((200, 6))
-    split = Split("custom", np.arange(40), np.arange(200), np.arange(200) // 5, fold=np.arange(40) // 20)
+    split = TestSet.captioned("custom", np.arange(40), np.arange(200), np.arange(200) // 5, fold=np.arange(40) // 20)
     return vsebench.evaluate(x, y, split=split, **options)
 
 

@@ -18,7 +18,7 @@ from vsebench.results.report import Report
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import Column, Population, contributions, evaluate, influence, prepare
 from vsebench.stats.columns import scaled as in_scale
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 IMAGES = 400
 
@@ -106,12 +106,12 @@ def test_intervals_are_wider_than_those_of_the_queries_alone() -> None:
 
 
 def test_ends_stay_in_the_range_of_the_metric() -> None:
-    split = Split("custom", np.arange(IMAGES), np.arange(IMAGES), np.arange(IMAGES))
+    split = TestSet.captioned("custom", np.arange(IMAGES), np.arange(IMAGES), np.arange(IMAGES))
     values = np.ones(IMAGES)
     values[:3] = 0.9
     added = np.full((2, IMAGES), -1e-4)
     added[:, 5:8] = 0.01
-    metric, queries = parse("matrix:nDCG@10"), split.image_ids
+    metric, queries = parse("matrix:nDCG@10"), split.rows.ids
     single = Result(metric, "i2t", values.mean(), IMAGES, queries=queries, per_query=values, influence=added)
     (result,) = intervals.add({(metric, "i2t"): single}, {}, split, Resampling(95.0, 1000, 0, "bca")).values()
     assert result.interval is not None
@@ -159,7 +159,7 @@ def test_a_comparison_does_not_depend_on_the_order_of_the_images() -> None:
     back[order] = np.arange(60)
     moved = replace(
         second,
-        items=replace(items, image_ids=items.image_ids[order], image_of=back[items.image_of]),
+        items=replace(items, image_ids=items.rows.ids[order], image_of=back[items.image_of]),
         results=tuple(
             r if r.influence is None else replace(r, influence=r.influence[:, order]) for r in second.results
         ),

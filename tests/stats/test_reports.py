@@ -82,15 +82,15 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
         assert (old.unit, old.higher_is_better) == (new.unit, new.higher_is_better)
         assert (old.per_query is None) == (new.per_query is None)
     assert [str(r.metric) for r in again.parts] == ["R@1", "R@1", "R@5", "R@5", "R@10", "R@10"]
-    assert again.items is not None and again.items.fold.tolist() == reports.split().fold.tolist()
+    assert again.items is not None and again.items.row_folds.tolist() == reports.split().row_folds.tolist()
     assert again.intervals == done.intervals
 
 
 def test_ids_may_be_texts(tmp_path: Path) -> None:
     world = reports.split()
-    named = type(world)("custom", world.image_ids.astype(str), world.caption_ids.astype(str), world.image_of)
+    named = type(world)("custom", world.rows.ids.astype(str), world.columns.ids.astype(str), world.image_of)
     again = systems.load(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
-    assert again.items.caption_ids.tolist() == named.caption_ids.tolist()
+    assert again.items.columns.ids.tolist() == named.columns.ids.tolist()
 
 
 def test_a_report_without_per_query_values(tmp_path: Path, refuses: Refuses) -> None:

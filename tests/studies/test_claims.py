@@ -140,7 +140,7 @@ def test_images_without_a_query_of_a_metric_add_nothing():
     owner = np.repeat(np.arange(120), rng.integers(1, 4, 120))
     vectors = rng.standard_normal((180, 8))
     texts = vectors[owner] + 0.8 * rng.standard_normal((len(owner), 8))
-    split = vb.Split("custom", np.arange(180), np.arange(len(owner)), owner)
+    split = vb.TestSet.captioned("custom", np.arange(180), np.arange(len(owner)), owner)
     found = vb.evaluate(vectors, texts, split=split, metrics="R@1,mAP@R", ci=0, trust=True)
     for metric in ("R@1", "mAP@R"):
         i2t, t2i = (found[metric, way] for way in ("i2t", "t2i"))

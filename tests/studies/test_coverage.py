@@ -10,7 +10,7 @@ import numpy as np
 from studies import coco_objects, coverage
 from studies.validity.systems import judged, rated, ratings_of, sampled
 from vsebench.scenes.sample import Draws
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 
 def test_a_test_set_is_measured_with_all_metrics():
@@ -31,7 +31,7 @@ def test_relevance_grows_with_the_place_in_the_latent_space():
 # Simulated ratings of scenes: the same digits everywhere, and the judgements made of them.
 
 
-def test_ratings_are_the_same_on_every_machine(scenes_split: Split) -> None:
+def test_ratings_are_the_same_on_every_machine(scenes_split: TestSet) -> None:
     gains = np.float32(np.arange(200) * 37 % 97 / 97)
     chosen = sampled(gains, np.arange(200) < 5, Draws(0, "a", 1))
     assert chosen.tolist() == [0, 1, 2, 3, 4, 55, 76, 152, 173, 102, 123, 165, 18, 64, 162]
@@ -43,7 +43,7 @@ def test_ratings_are_the_same_on_every_machine(scenes_split: Split) -> None:
     assert hashlib.sha256(made).hexdigest()[:16] == "180f92ca904547fa"
 
 
-def test_judged_are_the_pairs_rated_three_or_more(scenes_split: Split) -> None:
+def test_judged_are_the_pairs_rated_three_or_more(scenes_split: TestSet) -> None:
     images, captions, scores = ratings_of(scenes_split)
     pairs = zip(images.tolist(), captions.tolist(), scores.tolist(), strict=True)
     good = {(image, caption) for image, caption, of_pair in pairs if sum(of_pair) >= 3 * len(of_pair)}
@@ -61,7 +61,7 @@ INSTANCES = {
 
 
 def test_a_folder_of_made_up_objects(tmp_path, monkeypatch, refuses):
-    test = Split("coco-5k", np.array([9]), np.array([95, 91, 92, 93, 94]), np.zeros(5, int))
+    test = TestSet.captioned("coco-5k", np.array([9]), np.array([95, 91, 92, 93, 94]), np.zeros(5, int))
     captions = {image: {10 * image + n: f"a dog {n}" for n in range(6)} for image in (7, 8, 9)}
     monkeypatch.setattr(coco_objects, "load_split", lambda name: test)
     monkeypatch.setattr(coco_objects, "read_captions", lambda: captions)

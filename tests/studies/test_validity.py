@@ -36,7 +36,7 @@ from tests import oracle_scenes, scene_worlds
 from vsebench.scenes.facts import UNSAID, Facts
 from vsebench.scenes.settings import GENERATOR
 from vsebench.stats.columns import Column
-from vsebench.types import Split
+from vsebench.types import TestSet
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / study.NUMBERS
@@ -48,7 +48,7 @@ N = 40  # images
 def world() -> World:
     _, _, scenes, facts = scene_worlds.world()
     image_of = np.repeat(np.arange(N), 5)
-    return World(Split("custom", np.arange(N), np.arange(5 * N), image_of), scenes[:N], facts[: 5 * N])
+    return World(TestSet.captioned("custom", np.arange(N), np.arange(5 * N), image_of), scenes[:N], facts[: 5 * N])
 
 
 @pytest.fixture(scope="module")

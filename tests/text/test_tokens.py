@@ -336,7 +336,7 @@ def test_blanks_around_ids(tmp_path: Path, blank: str) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps({"i2t": lists}))
     reports = [vsebench.evaluate(tmp_path / f"{n}.npz", metrics="R@1", ci=0, trust=True) for n in ("plain", "spaced")]
     assert reports[0].signature == reports[1].signature
-    assert reports[0].items.image_ids.tolist() == reports[1].items.image_ids.tolist() == names
+    assert reports[0].items.rows.ids.tolist() == reports[1].items.rows.ids.tolist() == names
     split = reports[1].items
     for name in ("plain", "spaced"):
         listed = vsebench.evaluate(run={"i2t": tmp_path / f"{name}.json"}, split=split, metrics="R@1", ci=0, trust=True)

@@ -74,7 +74,7 @@ def test_anchors_are_compared_with_candidates_by_their_labels():
 
 
 def test_labels_of_a_file(tmp_path: Path, refuses: Refuses):
-    ids = np.concatenate([part.split.image_ids for part in sources.open_data(images()).values()])
+    ids = np.concatenate([part.split.rows.ids for part in sources.open_data(images()).values()])
     positions = np.random.default_rng(0).random((len(ids), 2))
     np.savez(tmp_path / "labels.npz", image_ids=ids[::-1], labels=positions[::-1])
     settings = images(data={"labels": str(tmp_path / "labels.npz")})

@@ -347,7 +347,7 @@ def test_a_vocabulary_needs_words(refuses):
 
 
 def test_batches_are_of_different_captions_and_know_their_images():
-    split = vsebench.Split("x", np.arange(6), np.arange(12), np.arange(12) // 2, tuple("abcdefghijkl"))
+    split = vsebench.TestSet.captioned("x", np.arange(6), np.arange(12), np.arange(12) // 2, tuple("abcdefghijkl"))
     start = np.array([0, 1, 3, 4, 6, 9, 10])
     images = Images(np.arange(20.0, dtype=np.float32).reshape(10, 2), "regions", start=start[:-1], stop=start[1:])
     loader = Loader(Part(split, images), [[1, 2]] * 12, config.from_dict({"train": {"batch": 4}}))

@@ -61,7 +61,7 @@ def test_folders_of_features(repeat, shape, tmp_path):
         images, split = parts[part].images, parts[part].split
         assert (len(images), images.width, images.kind) == (12, 8, "vectors" if len(shape) == 1 else "regions")
         assert split.image_of.tolist() == [n for n in range(12) for _ in range(5)]
-        assert split.captions[5] == "a blue dog number 0" and split.name == f"f30k_precomp-{part}"
+        assert split.columns.texts[5] == "a blue dog number 0" and split.name == f"f30k_precomp-{part}"
         stored = np.load(folder / f"{stem}_ims.npy")[::repeat]
         assert np.array_equal(images.take(np.array([7, 0]))["images"].numpy(), stored[[7, 0]])
         assert isinstance(images.array, np.memmap)
@@ -117,7 +117,7 @@ def test_rows_of_one_image_by_ids(tmp_path, refuses):
     for rows in (array, array[np.unique(image_of, return_index=True)[1]]):
         np.save(folder / "test_ims.npy", rows)
         part = open_data(of(name=str(folder)))["test"]
-        assert part.split.image_ids.tolist() == [f"v{n}" for n in range(len(numbers))]
+        assert part.split.rows.ids.tolist() == [f"v{n}" for n in range(len(numbers))]
         assert np.array_equal(part.images.take(image_of)["images"].numpy(), array)
     odd = array.copy()
     odd[2] += 1
@@ -174,11 +174,11 @@ def test_ids_of_a_folder_of_features(tmp_path, monkeypatch, refuses):
     rows = [f"{100 - image}\tc#{n}" for n, image in enumerate(image_of)]
     (folder / "test_ids.tsv").write_text("\n".join(rows))
     split = open_data(of(name=str(folder)))["test"].split
-    assert split.name == "f-test" and split.image_ids.tolist() == list(range(100, 88, -1))
-    assert split.caption_ids[7] == "c#7" and split.image_of.tolist() == image_of.tolist()
+    assert split.name == "f-test" and split.rows.ids.tolist() == list(range(100, 88, -1))
+    assert split.columns.ids[7] == "c#7" and split.image_of.tolist() == image_of.tolist()
     sha256 = hashlib.sha256("".join(f"{row}\n" for row in rows).replace("\t", " ").encode()).hexdigest()
-    sizes = {"images": 12, "captions": 60, "images_sha256": set_sha256(split.image_ids)}
-    sizes |= {"captions_sha256": set_sha256(split.caption_ids), "rows_sha256": sha256}
+    sizes = {"images": 12, "captions": 60, "images_sha256": set_sha256(split.rows.ids)}
+    sizes |= {"captions_sha256": set_sha256(split.columns.ids), "rows_sha256": sha256}
     monkeypatch.setitem(DECLARED, "f30k", replace(DECLARED["f30k"], **sizes))
     assert open_data(of(name=str(folder)))["test"].split.name == "f30k"
     for wrong in (rows[:-1], [row.partition("\t")[0] for row in rows], [*rows[:4], *rows[5:], rows[4]]):
@@ -228,7 +228,7 @@ def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(par
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten())
     with torch.no_grad():
         x = network(drawn.images.take(np.arange(len(drawn.images)))["images"]).numpy()
-    ids = drawn.split.image_ids
+    ids = drawn.split.rows.ids
     backwards = np.arange(len(ids))[::-1]
     np.savez(tmp_path / "features.npz", image_embeddings=x[backwards], image_ids=ids[backwards])
     lines = [
@@ -245,7 +245,7 @@ def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(par
     sizes = (count // 2, count // 4, count // 4) if parts else (count - 2 * round(count / 10), *[round(count / 10)] * 2)
     assert tuple(len(opened[part].images) for part in ("train", "val", "test")) == sizes
     for part in opened.values():
-        rows = [ids.tolist().index(image) for image in part.split.image_ids.tolist()]
+        rows = [ids.tolist().index(image) for image in part.split.rows.ids.tolist()]
         assert np.array_equal(part.images.take(np.arange(len(rows)))["images"].numpy(), x[rows])
     options = ["--epochs", "2", "--batch", "10", "--set", "data.word_count=2", "--out", tmp_path / "run"]
     cli("train-reference", "--loss", "sam", "--data", named["name"], "--captions", file, *options)
@@ -253,7 +253,7 @@ def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(par
 
     np.save(tmp_path / "sets.npy", np.stack([x, -x], axis=1))  # without ids: in the order of the captions
     sets = open_data(of(name=str(tmp_path / "sets.npy"), captions=str(file)))["test"]
-    place = ids.tolist().index(sets.split.image_ids[0])
+    place = ids.tolist().index(sets.split.rows.ids[0])
     assert np.array_equal(sets.images.take(np.array([0]))["images"][0, 1].numpy(), -x[place])
     for name, captions in (
         (named["name"], ""),
@@ -298,7 +298,7 @@ def test_image_files(crop, tmp_path):
         of(name=str(file), images=str(tmp_path / "photos")), [*TINY, "model.image=cnn", f"model.crop={crop}"]
     )
     parts = open_data(c)
-    assert {k: (p.split.image_ids.tolist(), len(p.captions)) for k, p in parts.items()} == {
+    assert {k: (p.split.rows.ids.tolist(), len(p.captions)) for k, p in parts.items()} == {
         "train": (list(range(16)), 80), "val": (list(range(16, 24)), 40), "test": (list(range(24, 32)), 40)
     }  # fmt: skip
     first = parts["train"].images.take(np.array([1, 0]))["images"]
@@ -438,7 +438,7 @@ def test_images_without_a_caption_are_in_one_part(tmp_path):
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     np.save(tmp_path / "x.npy", np.eye(40))
     parts = open_data(of(name=str(tmp_path / "x.npy"), captions=str(tmp_path / "c.jsonl"))).values()
-    ids = [image for part in parts for image in part.split.image_ids.tolist()]
+    ids = [image for part in parts for image in part.split.rows.ids.tolist()]
     assert sorted(ids) == list(range(40))
 
 

@@ -21,7 +21,7 @@ from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
 from vsebench.metrics.suites import INTRA, SUITES
 from vsebench.results.model import Result
-from vsebench.types import Embeddings, Modality, Split
+from vsebench.types import Embeddings, Modality, TestSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ def rated(task: str, *pairs: tuple[int, int, float]) -> Rated:
 
 
 # Four images with 2, 1, 3 and 1 captions, which are not sorted by image.
-SPLIT = Split("custom", np.array([10, 20, 30, 40]), np.arange(100, 107), np.array([0, 2, 1, 0, 2, 2, 3]))
+SPLIT = TestSet.captioned("custom", np.array([10, 20, 30, 40]), np.arange(100, 107), np.array([0, 2, 1, 0, 2, 2, 3]))
 
 
 def results(
@@ -54,7 +54,7 @@ def results(
     **options: str,
 ) -> list[Result]:
     """One result a metric, from the vectors of the items of ``SPLIT``; the direction is that of ``measure``."""
-    embeddings = Embeddings(modality, SPLIT.ids(modality), vectors)
+    embeddings = Embeddings(modality, SPLIT.side(modality).ids, vectors)
     ranks = intra.ranked(SPLIT, embeddings, ratings, **options)  # type: ignore[arg-type]
     direction = "i2t" if modality == "image" else "t2i"
     return [measure(parse(m), ranks, SPLIT, direction, no_positive) for m in metrics]
@@ -92,7 +92,7 @@ def test_captions_of_one_image_are_relevant_whatever_their_rating() -> None:
 @pytest.mark.parametrize("modality", ["image", "caption"])
 @given(data=st.data())
 def test_ranks_by_definition(modality: Modality, data: st.DataObject) -> None:
-    ids = SPLIT.ids(modality).tolist()
+    ids = SPLIT.side(modality).ids.tolist()
     pair = st.tuples(st.sampled_from(ids), st.sampled_from(ids), st.sampled_from([1.0, 2.5, 3.0]))
     ratings = rated(intra.TASK[modality], *data.draw(st.lists(pair, min_size=1, max_size=8)))
     number = st.integers(-2, 2).filter(bool)
@@ -112,7 +112,7 @@ def test_ranks_by_definition(modality: Modality, data: st.DataObject) -> None:
 
 
 def test_a_report_of_both_modalities(tmp_path: Path) -> None:
-    coco = Split("coco-5k", SPLIT.image_ids, SPLIT.caption_ids, SPLIT.image_of)
+    coco = TestSet.captioned("coco-5k", SPLIT.rows.ids, SPLIT.columns.ids, SPLIT.image_of)
     ratings = {"image": rated("sis", (10, 20, 3), (30, 40, 3)), "caption": rated("sts", (102, 106, 3.0))}
     for rating, name, method in (
         (ratings["image"], human_files.image, "i2i_csim"), (ratings["caption"], human_files.caption, "c2c_isim"),
@@ -171,7 +171,7 @@ def test_the_identity_depends_on_the_ratings() -> None:
 
 @pytest.mark.real_data
 @pytest.mark.slow
-def test_the_published_judgements(real_data: Path, coco: Split) -> None:
+def test_the_published_judgements(real_data: Path, coco: TestSet) -> None:
     from vsebench.human.cxc import read_cxc
 
     stored = np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz")

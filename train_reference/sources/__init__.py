@@ -13,7 +13,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.files.regular import expanded
 from vsebench.relevance.sources import LABELS
 from vsebench.scenes.settings import is_name
-from vsebench.types import Split
+from vsebench.types import TestSet
 from vsebench.unimodal.files import align, read_labels_array
 
 from ..config import Config
@@ -86,15 +86,17 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
         read = read_labels_array(expanded(config.data.labels))
         if read.image_ids is None:
             raise BadInput("has labels without ids", where=read.where, fix="save the ids of the images: image_ids")
-        parts = {n: replace(p, labels=align(read, p.split.image_ids).values) for n, p in parts.items()}
+        parts = {n: replace(p, labels=align(read, p.split.rows.ids).values) for n, p in parts.items()}
     return {**parts, "train": _first(parts["train"], config.data.first)}
 
 
 def _first(part: Part, share: float) -> Part:
     """The part with the first captions only; images without a caption stay, and are never drawn."""
     split = part.split
-    count = max(2, round(len(split.caption_ids) * share))
-    if count >= len(split.caption_ids):
+    count = max(2, round(len(split.columns.ids) * share))
+    if count >= len(split.columns.ids):
         return part
-    kept = Split(split.name, split.image_ids, split.caption_ids[:count], split.owners[:count], part.captions[:count])
+    kept = TestSet.captioned(
+        split.name, split.rows.ids, split.columns.ids[:count], split.owners[:count], part.captions[:count]
+    )
     return replace(part, split=kept)

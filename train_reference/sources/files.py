@@ -34,7 +34,7 @@ from vsebench.sets.catalogue import declared, split_of
 from vsebench.sets.identity import settle
 from vsebench.sets.items import equal_rows, refuse_ids_of_pairs
 from vsebench.sets.source import split_of_ids
-from vsebench.types import Int, Split
+from vsebench.types import Int, TestSet
 from vsebench.unimodal.files import read_vectors
 
 from ..config import Config
@@ -86,8 +86,8 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
         refuse_ids_of_pairs(raw, int(equal_rows(array).max()) + 1)
     found: dict[PartName, Part] = {}
     for part, split in _splits(captions, path.stem, config.data.restval).items():
-        index = places(ids, split.image_ids)
-        if len(lost := split.image_ids[index < 0]):
+        index = places(ids, split.rows.ids)
+        if len(lost := split.rows.ids[index < 0]):
             what = f"{count_of(len(lost), 'image')} of {captions.where} have no vector (first: {lost[0]})"
             raise BadInput(what, where=path, fix="encode the images of these captions")
         found[part] = Part(split, of_features(array, path, index))
@@ -109,7 +109,7 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
         )
     captions = _captions(config.data.name)
     splits = _splits(captions, Path(config.data.name).stem, config.data.restval)
-    every = np.concatenate([split.image_ids for split in splits.values()])
+    every = np.concatenate([split.rows.ids for split in splits.values()])
     try:
         with bar("looking for the images"):
             paths = find_images(expanded(config.data.images), every, captions.images).paths
@@ -121,7 +121,7 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
     entry, found = get_encoder(config.model.image), {}
     for part, split in splits.items():
         crop = "center" if config.model.crop == "random" and part != "train" else config.model.crop
-        files, paths = paths[: len(split.image_ids)], paths[len(split.image_ids) :]
+        files, paths = paths[: len(split.rows.ids)], paths[len(split.rows.ids) :]
         found[part] = Part(split, Images(ImageFiles(files, crop, entry.resize, entry.side), "pixels"))
     return found
 
@@ -146,13 +146,13 @@ def mapped(path: Path) -> npt.NDArray[Any]:
     return array
 
 
-def split_named(rows: CaptionRows, name: str) -> Split:
+def split_named(rows: CaptionRows, name: str) -> TestSet:
     """The captions as a split: ``coco-5k`` or ``f30k`` where they have its ids, else one of that name."""
     for known in split_of_ids(rows.image_id, rows.caption_id):
         if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
             return split_of(settle(rows, declared(known)), declared(known))
     image_ids, image_of = rows.images()
-    return Split(name, image_ids, rows.caption_id, image_of, rows.captions)
+    return TestSet.captioned(name, image_ids, rows.caption_id, image_of, rows.captions)
 
 
 def _captions(name: str) -> CaptionFile:
@@ -160,7 +160,7 @@ def _captions(name: str) -> CaptionFile:
     return CaptionFile(str(file), read_text(file))
 
 
-def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split]:
+def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, TestSet]:
     """The captions of every part."""
     there, rows = file.parts, {}
     if not file.karpathy:

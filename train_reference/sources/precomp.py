@@ -78,7 +78,7 @@ def _part(name: str, features: Path, file: Path, ids: Path) -> Part:
     if not once:
         one_vector(array, image_of, features)
     split = split_named(rows, name)
-    return Part(split, of_features(array, features, row[places(rows.images()[0], split.image_ids)]))
+    return Part(split, of_features(array, features, row[places(rows.images()[0], split.rows.ids)]))
 
 
 def _image_of(array: npt.NDArray[Any], captions: int, features: Path, file: Path) -> Int:

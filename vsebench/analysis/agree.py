@@ -314,8 +314,8 @@ def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
         split = catalogue.load_split(name, captions=True)
     except VsebenchError:
         return [None] * len(queries)
-    at = places(split.caption_ids, queries)
-    return [None if split.captions is None or i < 0 else split.captions[i] for i in at.tolist()]
+    at = places(split.columns.ids, queries)
+    return [None if split.columns.texts is None or i < 0 else split.columns.texts[i] for i in at.tolist()]
 
 
 def order(row: Row, systems: Sequence[str]) -> list[list[str]]:

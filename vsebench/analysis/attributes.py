@@ -14,7 +14,7 @@ from ..options import spell
 from ..relevance.sources import is_gains
 from ..results.values import SIDE
 from ..sets.captions import Captions, is_file, with_captions
-from ..types import DIRECTIONS, Direction, Float, Modality, Split
+from ..types import DIRECTIONS, Direction, Float, Modality, TestSet
 
 
 class NotApplicable(UsageError):
@@ -45,7 +45,7 @@ class Attribute:
         values = self.labels if self.numbers is None else self.numbers
         return 0 if values is None else len(values)
 
-    def of_queries(self, split: Split, direction: Direction) -> Attribute:
+    def of_queries(self, split: TestSet, direction: Direction) -> Attribute:
         """The attribute of the queries of a direction: that of a caption's image, or the mean over an image's captions.
 
         Raises:
@@ -62,14 +62,14 @@ class Attribute:
             what = f"'{self.name}' is a label of captions, and an image has several"
             raise NotApplicable(what, fix=f"slice {spell('direction', 't2i')}")
         known = ~np.isnan(self.numbers)
-        image_of, images = split.owners[known], len(split.image_ids)
+        image_of, images = split.owners[known], len(split.rows.ids)
         count = np.bincount(image_of, minlength=images)
         total = np.bincount(image_of, weights=self.numbers[known], minlength=images)
         mean = np.divide(total, count, out=np.full(images, np.nan), where=count > 0)
         return Attribute(f"mean {self.name}", side, mean)
 
 
-def caption_length(split: Split, captions: Captions | None = None) -> Attribute:
+def caption_length(split: TestSet, captions: Captions | None = None) -> Attribute:
     """Words of every caption, separated by white space.
 
     Args:
@@ -80,22 +80,22 @@ def caption_length(split: Split, captions: Captions | None = None) -> Attribute:
         BadInput: the file has no ids and no order to match its captions by.
         BadInput, UsageError, MissingPackage: as ``with_captions``.
     """
-    ids = split.caption_ids
+    ids = split.columns.ids
     numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     path = Path(captions) if captions is not None and is_file(captions) else None
     unnamed = captions is not None and (path is None or path.suffix == ".txt")  # without ids
-    if unnamed and split.name == "custom" and not numbered and split.places[1] is None:
+    if unnamed and split.name == "custom" and not numbered and split.columns.places is None:
         # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
         what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
         other = f"{spell('by', 'column')} {spell('file', 'FILE')}"
         fix = f"give JSON lines with these ids (.jsonl), or the lengths with {other}"
         raise BadInput(what, where=path or "captions", fix=fix)
-    strings = with_captions(split, captions).captions or ()
+    strings = with_captions(split, captions).columns.texts or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
     return Attribute("words in the caption", "caption", words, integer=True)
 
 
-def positives(split: Split, view: str, direction: Direction) -> Attribute:
+def positives(split: TestSet, view: str, direction: Direction) -> Attribute:
     """Relevant items of every query by a set of judgements, retrievable or not.
 
     Raises:
@@ -111,12 +111,12 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     if is_gains(view):
         raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
     judged = relevance.load(view, split, direction)
-    numbers = np.full(len(split.ids(SIDE[direction])), np.nan)
+    numbers = np.full(len(split.side(SIDE[direction]).ids), np.nan)
     numbers[judged.queries] = judged.size
     return Attribute(f"positives ({judged.name})", SIDE[direction], numbers, integer=True)
 
 
-def from_file(path: Path, column: str | None, split: Split, *, several: bool) -> Attribute:
+def from_file(path: Path, column: str | None, split: TestSet, *, several: bool) -> Attribute:
     """A column of a CSV, TSV, parquet or JSON-lines file (plain or gzip), matched by id.
 
     Args:

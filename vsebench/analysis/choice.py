@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays import is_path, numbers
 from ..errors import UsageError, count_of, shown
 from ..evaluation.chance import CERTAIN, LEVEL, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
@@ -32,7 +33,7 @@ from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, re
 from ..sets.placing import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
-from ..types import Float, is_path, numbers
+from ..types import Float
 from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right

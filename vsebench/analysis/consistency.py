@@ -15,7 +15,7 @@ from ..results.model import Result
 from ..results.report import Report
 from ..results.values import SIDE
 from ..stats.columns import Column, median
-from ..types import DIRECTIONS, QUERIES_OF, Split
+from ..types import DIRECTIONS, QUERIES_OF, TestSet
 
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
@@ -84,13 +84,13 @@ def check_intervals(report: Report) -> None:
             raise BadInput(what, fix=FIX)
 
 
-def _check_range(key: Key, result: Result, items: Split | None) -> None:
+def _check_range(key: Key, result: Result, items: TestSet | None) -> None:
     metric, direction = key
     low, high = metric.family.low, metric.family.high
     if metric.parts():
         high = len(DIRECTIONS) * len(metric.parts())
     elif metric.unit == "rank" and items is not None and direction is not None:
-        high = len(items.ids(SIDE[QUERIES_OF[direction]]))
+        high = len(items.side(SIDE[QUERIES_OF[direction]]).ids)
     values = [np.array([result.value]), np.array(result.interval or (), np.float64)]
     values += [] if result.per_query is None else [result.per_query]
     for array, what in zip(values, ("", "an end of the interval of ", "a per-query value of "), strict=False):
@@ -105,7 +105,7 @@ def _check_range(key: Key, result: Result, items: Split | None) -> None:
         raise BadInput(what, fix=FIX)
 
 
-def _check_items(fields: Mapping[str, str], items: Split) -> None:
+def _check_items(fields: Mapping[str, str], items: TestSet) -> None:
     _, mark, digits = fields.get("split", "").rpartition("#")
     # Items with labels have a fingerprint of their own, which is also about queries and gallery.
     if mark and "labels" not in fields and digits != signature.fingerprint(items):
@@ -113,15 +113,15 @@ def _check_items(fields: Mapping[str, str], items: Split) -> None:
         raise BadInput(what, fix=FIX)
 
 
-def _value(values: Column, n: int, items: Split) -> float:
+def _value(values: Column, n: int, items: TestSet) -> float:
     """The value of a column over ``n`` queries; those of them that are not in the column are misses, which are 0."""
     if not len(values.values):
         return math.nan
     if values.median:
         return median(values, population(items))
-    if not values.folded or items.fold is None:
+    if not values.folded or items.row_folds is None:
         return float(values.values.sum() / n)
-    fold = items.fold[values.image]
+    fold = items.row_folds[values.image]
     return float(np.mean([values.values[fold == f].mean() for f in np.unique(fold)]))
 
 

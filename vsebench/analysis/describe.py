@@ -18,7 +18,7 @@ from ..scenes import settings
 from ..scenes.truth import truth_of
 from ..sets.catalogue import load_split
 from ..text.ptb import tokenise
-from ..types import Split
+from ..types import TestSet
 from .true_pairs import SceneFacts, Spread, count_true, scene_facts, spread
 
 Progress = Callable[[int, int], None]
@@ -144,20 +144,20 @@ def _of_all(progress: Progress, before: int, parts: int) -> Progress:
     return lambda done, of: progress(before * of + done, parts * of)
 
 
-def _part(label: str, split: Split, progress: Progress | None) -> Part:
+def _part(label: str, split: TestSet, progress: Progress | None) -> Part:
     """What a split consists of."""
-    captions = split.captions or ()
+    captions = split.columns.texts or ()
     tokens = tokenise(captions)
     count = np.bincount(tokens.word, minlength=len(tokens.words)).tolist()
     frequent = sorted(zip(tokens.words, count, strict=True), key=lambda pair: (-pair[1], pair[0]))
     scenes: SceneFacts | None = None
     if settings.of_split(split.name) is not None:
-        known = truth_of(split.test_set)
+        known = truth_of(split)
         scenes = scene_facts(known, count_true(known, split.owners, progress))
     same_words = [n for n in Counter(map(tuple, tokens.lists())).values() if n > 1]
-    per_image = np.bincount(split.owners, minlength=len(split.image_ids))
+    per_image = np.bincount(split.owners, minlength=len(split.rows.ids))
     return Part(
-        label, len(split.image_ids), len(captions), (int(per_image.min()), int(per_image.max())),
+        label, len(split.rows.ids), len(captions), (int(per_image.min()), int(per_image.max())),
         spread(tokens.length), sum(n > 0 for n in count), sum(same_words) / len(tokens),
         tuple(pair for pair in frequent[:FREQUENT] if pair[1]), scenes,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from ..results.table import Key, Table, Text, Value, in_order, of_paper, wide
 from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
-from ..types import Split
+from ..types import TestSet
 from .systems import (
     Names,
     OneReport,
@@ -370,8 +370,8 @@ def _with_intervals(systems: Sequence[System], means: Sequence[Mean], keys: Sequ
     if how is None or not means:
         yield from means
         return
-    ids = np.unique(np.concatenate([systems[at].items.image_ids for mean in means for at in mean.of]))
-    images = Split("custom", ids, ids, np.arange(len(ids)))
+    ids = np.unique(np.concatenate([systems[at].items.rows.ids for mean in means for at in mean.of]))
+    images = TestSet.captioned("custom", ids, ids, np.arange(len(ids)))
     ends: dict[tuple[str, Key], tuple[float, float] | None] = {}
     tied: set[tuple[str, Key]] = set()
     for key in keys:

@@ -23,7 +23,7 @@ from ..results.page import Page, Part
 from ..results.report import Report
 from ..results.table import Table
 from ..sets.captions import Captions, with_captions
-from ..types import Split
+from ..types import TestSet
 from . import page_queries, thumbnails
 from .agree import agree
 from .comparison import compare
@@ -130,7 +130,7 @@ def _without(report: Report, keys: Collection[Key]) -> Report:
     return replace(report, results=kept, parts=(*report.parts, *(r for r in report.results if key_of(r) in keys)))
 
 
-def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str | None]:
+def _with_captions(items: TestSet, captions: Captions | None) -> tuple[TestSet, str | None]:
     """The items with their captions, or without and why."""
     try:
         return with_captions(items, captions), None
@@ -140,11 +140,11 @@ def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str 
         return items, f"{error.what} ({error.fix})"
 
 
-def _other_captions(systems: Sequence[System], split: Split) -> list[str]:
+def _other_captions(systems: Sequence[System], split: TestSet) -> list[str]:
     """A warning where the gains of a report were computed from other captions than those that are shown."""
-    if split.captions is None:
+    if split.columns.texts is None:
         return []
-    shown = signature.captions_fingerprint(split.captions)
+    shown = signature.captions_fingerprint(split.columns.texts)
     used = {signature.read(s.report.signature).get("captions", shown) for s in systems}
     if used == {shown}:
         return []
@@ -172,7 +172,7 @@ def _by_name(systems: Sequence[System]) -> dict[str, Any]:
     return {s.name: s.report for s in systems}
 
 
-def _with_thumbnails(found: Explorer | None, images: str | os.PathLike[str], split: Split) -> Explorer | None:
+def _with_thumbnails(found: Explorer | None, images: str | os.PathLike[str], split: TestSet) -> Explorer | None:
     shown = [] if found is None else page_queries.shown_images(found)
     made, notes = thumbnails.make(images, split, shown)  # wrong images are an error also where nothing shows them
     return None if found is None else replace(found, thumbnails=made, notes=(*found.notes, *notes))
@@ -182,7 +182,7 @@ def _with_charts(
     summary: Part,
     systems: Sequence[System],
     keys: Sequence[Key],
-    split: Split,
+    split: TestSet,
     unknown: str | None,
     same: dict[str, Any],
 ) -> Part:
@@ -199,7 +199,7 @@ def _with_charts(
     for by, metrics in wanted:
         if not metrics:
             continue
-        more = {"captions": list(split.captions or ())} if by == "length" else {}
+        more = {"captions": list(split.columns.texts or ())} if by == "length" else {}
         try:
             found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
         except VsebenchError as error:

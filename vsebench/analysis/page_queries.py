@@ -16,7 +16,7 @@ from ..relevance.sources import load
 from ..results.charts import heading
 from ..results.explorer import Explorer, Ranking, Side
 from ..results.values import SIDE
-from ..types import DIRECTIONS, Direction, Float, Int, Split
+from ..types import DIRECTIONS, Direction, Float, Int, TestSet
 from .systems import System
 
 HOW = "evaluate again with vsebench eval FILE -o A.json"
@@ -24,7 +24,7 @@ FEW = 25  # queries of a preset whose images are embedded first
 _DEPTH = 10
 
 
-def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tuple[Explorer | None, tuple[str, ...]]:
+def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> tuple[Explorer | None, tuple[str, ...]]:
     """The explorer without thumbnails, None where no report has lists; and what is left out for which reason.
 
     Args:
@@ -75,7 +75,7 @@ def _metric(keys: Sequence[Key]) -> Metric | None:
     return next(iter(headlines(graded)), None)
 
 
-def _ranking(system: System, direction: Direction, metric: Metric | None, split: Split) -> Ranking | None:
+def _ranking(system: System, direction: Direction, metric: Metric | None, split: TestSet) -> Ranking | None:
     lists = next((top for top in system.report.lists if top.direction == direction), None)
     if lists is None:
         return None
@@ -86,17 +86,17 @@ def _ranking(system: System, direction: Direction, metric: Metric | None, split:
     return Ranking(lists, values, first)
 
 
-def _values(system: System, key: Key, split: Split) -> Float | None:
+def _values(system: System, key: Key, split: TestSet) -> Float | None:
     """(query,) the values of all queries of a direction, NaN where there is none; None where the report has none."""
     result = system.results.get(key)
     if result is None or result.per_query is None or result.queries is None or key[1] is None:
         return None
-    out = np.full(len(split.ids(SIDE[key[1]])), np.nan)
-    out[places(split.ids(SIDE[key[1]]), result.queries)] = result.per_query
+    out = np.full(len(split.side(SIDE[key[1]]).ids), np.nan)
+    out[places(split.side(SIDE[key[1]]).ids, result.queries)] = result.per_query
     return out
 
 
-def _judged(keys: Sequence[Key], direction: Direction, split: Split) -> tuple[dict[str, tuple[Int, Int]], list[str]]:
+def _judged(keys: Sequence[Key], direction: Direction, split: TestSet) -> tuple[dict[str, tuple[Int, Int]], list[str]]:
     """Judgements beside the ground truth with which something was measured, as rows of all queries, and notes."""
     found: dict[str, tuple[Int, Int]] = {}
     notes = []
@@ -108,7 +108,7 @@ def _judged(keys: Sequence[Key], direction: Direction, split: Split) -> tuple[di
             continue
         if judged.name == "gt":
             continue
-        size = np.zeros(len(split.ids(SIDE[direction])), np.int64)
+        size = np.zeros(len(split.side(SIDE[direction]).ids), np.int64)
         size[judged.queries] = judged.found
         found[heading(view)] = np.concatenate([[0], np.cumsum(size)]), judged.items
     return found, notes
@@ -118,13 +118,13 @@ def shown_images(explorer: Explorer) -> list[int]:
     """Images in the order in which the page is likely to show them: those of the first queries of every preset."""
     split, wanted = explorer.split, []
     for side in explorer.sides:
-        own = np.arange(len(split.image_ids)) if side.direction == "i2t" else split.owners
+        own = np.arange(len(split.rows.ids)) if side.direction == "i2t" else split.owners
         rankings = [r for r in side.rankings if r is not None]
         for query in _first_queries(rankings, side.direction, split.owners):
             wanted.append(own[query])
             if side.direction == "t2i":
                 wanted += [i for r in rankings for i in r.lists.items[query].tolist() if i >= 0]
-    return list(dict.fromkeys([*map(int, wanted), *range(len(split.image_ids))]))
+    return list(dict.fromkeys([*map(int, wanted), *range(len(split.rows.ids))]))
 
 
 def _first_queries(rankings: Sequence[Ranking], direction: Direction, image_of: Int) -> list[int]:

@@ -26,7 +26,7 @@ from ..results.values import SIDE
 from ..sets.captions import Captions
 from ..stats import bootstrap
 from ..stats.columns import plain_values, prepare
-from ..types import Direction, Split
+from ..types import Direction, TestSet
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
@@ -273,7 +273,7 @@ def _check(by: str, direction: str, file: object, captions: object) -> None:
 
 
 def _attribute(
-    by: str, file: str | PathLike[str] | None, column: str | None, captions: Captions | None, items: Split
+    by: str, file: str | PathLike[str] | None, column: str | None, captions: Captions | None, items: TestSet
 ) -> Callable[[Key], Attribute]:
     """The attribute for a metric and direction; numbers of positives depend on both."""
     if by == "positives":
@@ -306,7 +306,7 @@ def _breakdown(
     inside, outside = masks(of_queries, cut)
     columns = []
     for system in systems:
-        at = places(items.ids(SIDE[direction]), system.results[key].queries)  # type: ignore[arg-type]
+        at = places(items.side(SIDE[direction]).ids, system.results[key].queries)  # type: ignore[arg-type]
         columns.append((column_of(key, system, items), at[at >= 0]))
     bins = {name: [subset(values, mask[at]) for values, at in columns] for name, mask in inside.items()}
     bins = {name: parts for name, parts in bins.items() if all(len(part.values) for part in parts)}

@@ -29,7 +29,7 @@ from ..results.model import Result
 from ..results.report import Report
 from ..sets.published import language_of
 from ..stats.columns import Column
-from ..types import Bool, Split
+from ..types import Bool, TestSet
 from . import consistency
 
 OneReport = str | os.PathLike[str] | Report
@@ -56,7 +56,7 @@ class System:
     name: str
     where: str
     report: Report
-    items: Split
+    items: TestSet
 
     @cached_property
     def results(self) -> dict[Key, Result]:
@@ -241,9 +241,9 @@ def by_number(systems: Sequence[System]) -> tuple[str, ...]:
     return ("the items have no ids, or ids 0, 1, 2, ...: they are paired by row number",)
 
 
-def _without_ids(items: Split) -> bool:
+def _without_ids(items: TestSet) -> bool:
     """Whether the items of a report are rows of a set without ids."""
-    return items.name == "custom" and counts_rows(items.image_ids) and counts_rows(items.caption_ids)
+    return items.name == "custom" and counts_rows(items.rows.ids) and counts_rows(items.columns.ids)
 
 
 def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
@@ -401,12 +401,12 @@ def parts_of(key: Key, system: System) -> list[Key]:
     return keys
 
 
-def column_of(key: Key, system: System, images: Split) -> Column:
+def column_of(key: Key, system: System, images: TestSet) -> Column:
     """The values of one system, its images numbered as in ``images``; queries of other images are left out."""
     return _numbered(column(_with_values(key, system), system.items), system.items, images)
 
 
-def paired_columns(key: Key, first: System, second: System, images: Split) -> tuple[Column, Column]:
+def paired_columns(key: Key, first: System, second: System, images: TestSet) -> tuple[Column, Column]:
     """The values of two systems on the queries that both have, in one order, images numbered as in ``images``.
 
     Raises:
@@ -436,13 +436,13 @@ def _with_values(key: Key, system: System) -> Result:
     return result
 
 
-def _numbered(values: Column, items: Split, images: Split) -> Column:
+def _numbered(values: Column, items: TestSet, images: TestSet) -> Column:
     """The same column with its images numbered as in ``images`` instead of ``items``."""
-    if items is images or np.array_equal(items.image_ids, images.image_ids):
+    if items is images or np.array_equal(items.rows.ids, images.rows.ids):
         return values
-    of_item = places(images.image_ids, items.image_ids)
+    of_item = places(images.rows.ids, items.rows.ids)
     at, influence = of_item[values.image], None
-    if values.influence is not None and len(of_item) == len(images.image_ids) and (of_item >= 0).all():
+    if values.influence is not None and len(of_item) == len(images.rows.ids) and (of_item >= 0).all():
         influence = np.empty_like(values.influence)
         influence[:, of_item] = values.influence
     kept = at >= 0

@@ -12,7 +12,7 @@ from ..files.audit import shown
 from ..files.image_files import Packed, files_of, listed, read_image
 from ..files.regular import expanded
 from ..sets.packed_images import packed_images
-from ..types import Split
+from ..types import TestSet
 
 SIDE = 144  # pixels of the longer side
 QUALITY = 62  # of JPEG
@@ -22,7 +22,7 @@ NAMED = 3  # files that cannot be read, in a note
 
 
 def make(
-    where: str | os.PathLike[str], split: Split, wanted: Sequence[int]
+    where: str | os.PathLike[str], split: TestSet, wanted: Sequence[int]
 ) -> tuple[dict[int, bytes], tuple[str, ...]]:
     """Thumbnails of the images that are wanted, the first ones first, and notes about those that are left out.
 
@@ -45,7 +45,7 @@ def make(
         raise MissingPackage("thumbnails need Pillow", fix="pip install 'vsebench[report]'") from None
     files = _files(path, split)
     if not files:
-        what = f"has no image of the split (such as '{printable(shown(split.image_ids[0]))}.jpg')"
+        what = f"has no image of the split (such as '{printable(shown(split.rows.ids[0]))}.jpg')"
         raise BadInput(what, where=path, fix="name the files after the image ids")
     made: dict[int, bytes] = {}
     unreadable: list[str] = []
@@ -66,17 +66,17 @@ def make(
     notes = []
     if len(made) + len(unreadable) < len(files):
         notes.append(f"The page has thumbnails of {len(made):,} of {len(files):,} images, to bound its size.")
-    if len(files) < len(split.image_ids):
-        notes.append(f"{len(files):,} of {len(split.image_ids):,} images have a file.")
+    if len(files) < len(split.rows.ids):
+        notes.append(f"{len(files):,} of {len(split.rows.ids):,} images have a file.")
     if unreadable:
         shown_ones = "; ".join(unreadable[:NAMED]) + ("; ..." if len(unreadable) > NAMED else "")
         notes.append(f"{count_of(len(unreadable), 'image file')} cannot be read: {printable(shown_ones)}.")
     return made, tuple(notes)
 
 
-def _files(path: Path, split: Split) -> dict[int, Path | Packed]:
+def _files(path: Path, split: TestSet) -> dict[int, Path | Packed]:
     """Index of an image -> its file; an image for which two files stand has none."""
     packed = packed_images(path)
     names = listed(path) if packed is None else list(packed.images)
-    found = enumerate(files_of(names, split.image_ids, None if packed is None else packed.names))
+    found = enumerate(files_of(names, split.rows.ids, None if packed is None else packed.names))
     return {at: path / of[0] if packed is None else packed.images[of[0]] for at, of in found if len(of) == 1}

@@ -58,8 +58,8 @@ def run(
         images, captions = standin_embeddings(split, dim)
         with write_atomically(file, "wb") as stream:
             np.savez(
-                stream, image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
-                text_ids=split.caption_ids, image_of_text=split.owners,
+                stream, image_embeddings=images, text_embeddings=captions, image_ids=split.rows.ids,
+                text_ids=split.columns.ids, image_of_text=split.owners,
             )  # fmt: skip
         with terminal.progress(f"ranking {name} (the first run compiles the kernels)") as progress:
             report = vsebench.evaluate(file, metrics=METRICS, lists=KEPT, progress=progress)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..files.pairs import Pairs
     from ..log import Log
     from ..results.table import Table
-    from ..types import Split
+    from ..types import TestSet
 
 T = TypeVar("T")
 
@@ -246,7 +246,7 @@ def _of_pairs(
             else:
                 split = align.split_of(judged or ()) if asked.split is None else load_split(str(asked.split))
                 for one in judged or ():
-                    place(one, split.test_set)
+                    place(one, split)
             document["matched"] = _matched(split, log)
         except align.UnknownItems:
             document["notes"].append("ids of no data set that is installed: eval takes --run and --judgements together")
@@ -278,8 +278,8 @@ def _of_results(file: Path) -> dict[str, Any] | None:
     return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}
 
 
-def _matched(split: Split, log: Log) -> dict[str, Any]:
-    counts = {"images": len(split.image_ids), "captions": len(split.caption_ids)}
+def _matched(split: TestSet, log: Log) -> dict[str, Any]:
+    counts = {"images": len(split.rows.ids), "captions": len(split.columns.ids)}
     return {"split": split.name, **counts, "notes": log.notes, "warnings": log.warnings}
 
 

@@ -124,7 +124,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if split is not None:
         from ..sets import catalogue as splits
 
-        captions = list(splits.load_split(split, captions=True).captions or ())
+        captions = list(splits.load_split(split, captions=True).columns.texts or ())
     else:
         captions = _read(file)
     if text == "ptb":

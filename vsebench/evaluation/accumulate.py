@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import as_array, numbers
 from ..errors import BadInput, UsageError, count_of, shown
 from ..options import bound, public, spell
 from ..results.report import Report
 from ..sets import catalogue
-from ..types import Embeddings, Modality, Split, Vectors, as_array, numbers
+from ..types import Embeddings, Modality, TestSet, Vectors
 from .options import Options
 from .request import request
 from .run import evaluate
@@ -35,8 +37,8 @@ class Accumulator:
     They are copied to the CPU as float32 without their gradient, so that batches can be released.
 
     Args:
-        split: a ``Split`` or the name of a declared one. Without it the captions are rows 0, 1, 2, ... of the test set,
-            ``captions_per_image`` an image, or ``update`` gets the ids of both sides.
+        split: a ``TestSet`` or the name of a declared one. Without it the captions are rows 0, 1, 2, ... of the test
+            set, ``captions_per_image`` an image, or ``update`` gets the ids of both sides.
         captions_per_image: without a split: captions an image; 5 by default.
         options: those of ``vsebench.evaluate``, such as ``metrics``, ``gains`` or ``ci`` (0 saves the time for
             intervals). ``trust`` is True here: ids decide the order, and a model that is not trained yet may be at
@@ -61,7 +63,7 @@ class Accumulator:
     """
 
     def __init__(
-        self, split: Split | str | None = None, *, captions_per_image: int | None = None, **options: Any
+        self, split: TestSet | str | None = None, *, captions_per_image: int | None = None, **options: Any
     ) -> None:
         if wrong := [name for name in _INPUTS if name in options]:
             raise UsageError(
@@ -73,13 +75,13 @@ class Accumulator:
         request(**vars(asked))  # what is wrong is refused now
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
-        loaded = split if isinstance(split, Split) else None
+        loaded = split if isinstance(split, TestSet) else None
         if isinstance(split, str) and split != "custom":
             loaded = catalogue.load_split(split)
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
         self._options = {"trust": True, **{name: getattr(asked, name) for name in options}}
-        ids = {} if loaded is None else {"image": loaded.image_ids, "text": loaded.caption_ids}
+        ids = {} if loaded is None else {"image": loaded.rows.ids, "text": loaded.columns.ids}
         self._known: dict[str, set[Key]] = {side: set(names.tolist()) for side, names in ids.items()}
         self.reset()
 
@@ -153,7 +155,7 @@ class Accumulator:
         sides = []
         kinds: tuple[tuple[Modality, dict[Key, Kept]], ...] = (("image", self._images), ("caption", self._captions))
         for side, kept in kinds:
-            keys = split.ids(side).tolist()
+            keys = split.side(side).ids.tolist()
             missing = [key for key in keys if key not in kept]
             if missing:
                 raise BadInput(
@@ -162,7 +164,7 @@ class Accumulator:
                     "leave items out",
                 )
             vectors = np.stack([kept[key][1] for key in keys])
-            sides.append(Embeddings(side, split.ids(side), vectors))
+            sides.append(Embeddings(side, split.side(side).ids, vectors))
         return evaluate(*sides, split=split, **self._options)
 
     def _of_rows(self, ids: npt.ArrayLike) -> tuple[list[Key], list[Key], list[int]]:
@@ -171,7 +173,7 @@ class Accumulator:
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             what = f"ids is {shown(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
             raise UsageError(what, fix="give an integer a row: the index of the caption in the test set, from 0")
-        n = None if self._split is None else len(self._split.caption_ids)
+        n = None if self._split is None else len(self._split.columns.ids)
         bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]
         if len(bad):
             of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
@@ -180,7 +182,7 @@ class Accumulator:
         self._named_by("ids")
         if self._split is None:
             return (rows // self._per_image).tolist(), rows.tolist(), rows.tolist()
-        owners, captions = self._split.image_ids[self._split.owners[rows]], self._split.caption_ids[rows]
+        owners, captions = self._split.rows.ids[self._split.owners[rows]], self._split.columns.ids[rows]
         return owners.tolist(), captions.tolist(), rows.tolist()
 
     def _of_ids(
@@ -242,17 +244,19 @@ class Accumulator:
             if known is None or rank < known[0]:
                 kept[key] = rank, row.copy()
 
-    def _items(self) -> Split:
+    def _items(self) -> TestSet:
         """The split whose ids are the keys of the items."""
         if self._split is not None:
             return self._split
         if self._by == BY_IDS:
             captions = np.unique(np.array(list(self._owner)))
             images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
-            return Split("custom", images, captions, owner, ordered=False)
+            return replace(TestSet.captioned("custom", images, captions, owner), ordered=False)
         n = max(int(row) for row in self._captions) + 1
         if n % self._per_image:
             what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
             fix = f"give {spell('captions_per_image', 'N')} or split; drop_last=True of a loader drops items"
             raise BadInput(what, fix=fix)
-        return Split("custom", np.arange(n // self._per_image), np.arange(n), np.arange(n) // self._per_image)
+        return TestSet.captioned(
+            "custom", np.arange(n // self._per_image), np.arange(n), np.arange(n) // self._per_image
+        )

@@ -21,7 +21,7 @@ from ..results.lists import NOTHING, Lists
 from ..results.model import Result
 from ..results.report import Report
 from ..signature import captions_fingerprint, fingerprint, write
-from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Tops, Vectors
+from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, TestSet, Tops, Vectors
 from . import intervals
 from .inputs import Input
 from .intervals import Key
@@ -73,18 +73,22 @@ def report(
         tuple(log.notes),
         intervals=plan.request.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
-        items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),
+        items=replace(
+            plan.split,
+            rows=replace(plan.split.rows, places=None),
+            columns=replace(plan.split.columns, texts=None, places=_caption_rows(plan.split, data)),
+        ),
     )
 
 
-def _caption_rows(split: Split, data: Input) -> Int | None:
+def _caption_rows(split: TestSet, data: Input) -> Int | None:
     """(caption,) int64 text row of every caption of a custom split with ids, by which a text file is read again."""
-    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
-        split.caption_ids, np.arange(len(split.caption_ids))
+    numbered = split.columns.ids.dtype.kind == "i" and np.array_equal(
+        split.columns.ids, np.arange(len(split.columns.ids))
     )
     if split.name != "custom" or numbered:
         return None
-    return np.arange(len(split.caption_ids)) if data.rows[1] is None else np.asarray(data.rows[1])
+    return np.arange(len(split.columns.ids)) if data.rows[1] is None else np.asarray(data.rows[1])
 
 
 def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Result], dict[Key, list[Key]]]:
@@ -113,9 +117,7 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
     """The line that identifies the values: everything that can move a digit."""
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
-    judged = {
-        v: j.identity(plan.split.test_set) for v, j in plan.judgements.items() if any(m.view == v for m in plan.metrics)
-    }
+    judged = {v: j.identity(plan.split) for v, j in plan.judgements.items() if any(m.view == v for m in plan.metrics)}
     fields = {
         "vsebench": __version__,
         "split": f"{plan.split.name}#{fingerprint(plan.split)}",
@@ -132,13 +134,13 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
     return write(fields)
 
 
-def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str]:
+def _gains_identities(gains: Mapping[str, Gains], split: TestSet) -> dict[str, str]:
     """View -> every setting of its gains that can move a digit, and the captions they are made from."""
     # A file is identified by its content: copies may have other names.
     of_kinds = {view: g for view, g in gains.items() if is_gains(view)}  # others are judgements
     fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in of_kinds.items()}
-    if split.captions is not None and any(SOURCES[view].captions != "unused" for view in of_kinds):
-        fields["captions"] = captions_fingerprint(split.captions)
+    if split.columns.texts is not None and any(SOURCES[view].captions != "unused" for view in of_kinds):
+        fields["captions"] = captions_fingerprint(split.columns.texts)
     return fields
 
 
@@ -211,9 +213,9 @@ def unreachable(observed: dict[Direction, Observation]) -> None:
                 )
 
 
-def clipped(metrics: Sequence[Metric], split: Split) -> None:
+def clipped(metrics: Sequence[Metric], split: TestSet) -> None:
     """Warn of binary metrics whose k is larger than a gallery."""
-    smallest = min(len(split.image_ids), len(split.caption_ids))
+    smallest = min(len(split.rows.ids), len(split.columns.ids))
     deep = [str(m) for m in metrics if (m.k or 0) > smallest and not m.graded]
     if deep:
         warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
@@ -246,7 +248,7 @@ def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[L
 
 def _no_queries(plan: Plan, direction: Direction) -> Bool:
     """(query,) the images without a caption that no judgements have positives of."""
-    own, n = plan.split.image_of, len(plan.split.ids(SIDES[direction][0]))
+    own, n = plan.split.image_of, len(plan.split.side(SIDES[direction][0]).ids)
     absent = np.ones(n, np.bool_)
     with_text = np.arange(n) if direction == "t2i" or own is None else own
     for queries in (with_text, *(t.relevance.queries for t in plan.targets[DIRECTIONS.index(direction)])):
@@ -274,7 +276,7 @@ def _gains(gains: Gains, items: Int) -> Vectors:
     return out
 
 
-def _truth(gains: Gains, direction: Direction, split: Split) -> Vectors:
+def _truth(gains: Gains, direction: Direction, split: TestSet) -> Vectors:
     """(query,) largest gain of a ground-truth item, 0 for a query without one."""
     judged = load("gt", split, direction)
     out = np.zeros(gains.shape[0], np.float32)

@@ -13,7 +13,7 @@ from ..metrics.hubness import MOST
 from ..options import spell
 from ..results.model import Result
 from ..results.values import SIDE
-from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
+from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, TestSet
 from .inputs import Input
 from .intervals import Key
 from .plan import Plan
@@ -32,7 +32,7 @@ def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Res
 
 
 def measure(
-    m: Metric, ranks: Ranks, split: Split, direction: Direction, no_positive: str, query_ids: QueryIds | None = None
+    m: Metric, ranks: Ranks, split: TestSet, direction: Direction, no_positive: str, query_ids: QueryIds | None = None
 ) -> Result:
     """One metric in one direction.
 
@@ -74,7 +74,7 @@ def measure(
             _aggregate(m, m.per_query(other)[kept], none, fold) for other in ranks.under_extremes
         )
         extremes = (optimistic, pessimistic) if optimistic != pessimistic else None
-    items = split.ids("image" if direction == "i2t" else "caption")
+    items = split.side("image" if direction == "i2t" else "caption").ids
     query_ids = {} if query_ids is None else query_ids
     if judged not in query_ids:
         query_ids[judged] = items[judged.queries]
@@ -113,7 +113,7 @@ def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
     """
     found: dict[Key, Result] = {}
     for direction in plan.directions if plan.of_lists else ():
-        queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, QUERIES_OF[direction]))
+        queries, gallery = (plan.split.side(SIDE[d]).ids for d in (direction, QUERIES_OF[direction]))
         for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
             assert m.k is not None
             count = _occurrences(direction, min(m.k, len(gallery)), data, observed)

@@ -128,7 +128,7 @@ def sample(data: Input, direction: Direction, most: int, wide: bool = False) -> 
         wide: from float64 scores, which tell vectors apart that differ little.
     """
     queries, units = sampled_queries(data, direction, most)
-    gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
+    gallery = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     own = _own(data.split.owners, direction, queries)
     first, last, depth = np.zeros((3, len(queries)), np.int64)
     best, mean, spread = np.full(len(queries), np.inf), np.full(len(queries), 0.5), np.full(len(queries), np.inf)

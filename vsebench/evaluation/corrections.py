@@ -108,15 +108,15 @@ def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[S
     if rows == "texts":
         raw = replace(raw, arrays=(raw.values.T,), image_ids=raw.text_ids, text_ids=raw.image_ids)
     gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
-    side, shape = placing.SIDES[gallery], tuple(len(data.split.ids(side)) for side in placing.SIDES)
+    side, shape = placing.SIDES[gallery], tuple(len(data.split.side(side).ids) for side in placing.SIDES)
     if raw.values.shape[gallery] != shape[gallery]:
         what = f"score matrix has shape {raw.values.shape}, and the test set {shape}"
         raise BadInput(what, where=path, fix=f"give the scores of the bank with the gallery, {words}")
     if (ids := (raw.image_ids, raw.text_ids)[gallery]) is None:
-        order = placing.order(data.split.test_set, side)
-        note(placing.order_note(path.name, [side], data.split.test_set))
+        order = placing.order(data.split, side)
+        note(placing.order_note(path.name, [side], data.split))
     else:
-        order, dropped = match(data.split.ids(side), ids)
+        order, dropped = match(data.split.side(side).ids, ids)
         note(f"{path.name}: {side} ids are matched {dropped}" if dropped else "", weight="detail")
         if order.min() < 0:
             raise BadInput("has ids that are not those of the gallery", where=path, fix="score the same gallery")

@@ -65,7 +65,7 @@ def _binary(plan: Plan, deepest: Deepest) -> tuple[Both[int], Reasons]:
     needed = [0, 0]
     reasons: Reasons = defaultdict(list)
     for side, target in [(d, target) for d in BOTH for target in plan.targets[d]]:
-        gallery = plan.split.test_set.shape[1 - side]
+        gallery = plan.split.shape[1 - side]
         most = deepest(gallery)
         for m in (m for m in plan.binary if m.view == target.view):
             size = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
@@ -79,7 +79,7 @@ def _binary(plan: Plan, deepest: Deepest) -> tuple[Both[int], Reasons]:
             else:
                 needed[side] = max(needed[side], deep)
     for side in sides_of(plan.directions):
-        gallery = plan.split.test_set.shape[1 - side]
+        gallery = plan.split.shape[1 - side]
         most = deepest(gallery)
         if min(plan.depth or 0, gallery) > most:
             reasons[f"more than the first {most:,} items"].append(f"lists of {plan.depth:,}")
@@ -91,7 +91,7 @@ def _graded(plan: Plan, deepest: Deepest) -> Reasons:
     reasons: Reasons = defaultdict(list)
     expected = plan.request.ties == EXPECTED
     rankings = rankings_of(
-        plan.graded, plan.split.test_set, sides_of(plan.directions), expected, plan.request.resampling is not None
+        plan.graded, plan.split, sides_of(plan.directions), expected, plan.request.resampling is not None
     )
     for ranking in rankings:
         most = deepest(len(ranking.gallery))

@@ -37,7 +37,7 @@ def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction
             undefined.append(f"{m} {direction}")
             continue
         if got.rankings not in ids:
-            ids[got.rankings] = split.ids("image" if direction == "i2t" else "caption")[got.index]
+            ids[got.rankings] = split.side("image" if direction == "i2t" else "caption").ids[got.index]
         known = ~np.isnan(got.values)
         queries, values = ids[got.rankings], got.values
         if not known.all():
@@ -57,7 +57,7 @@ def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction
     if of_words := [
         view for view in plan.gains if view in SOURCES and {"tokens", "text"} & set(SOURCES[view].settings)
     ]:
-        little = caption_warnings.of_captions(split.captions or ())
+        little = caption_warnings.of_captions(split.columns.texts or ())
         warn(*(f"{', '.join(of_words)}: {what}" for what in little))
     _warn_without_gains(plan, found)
     return out
@@ -83,11 +83,11 @@ def _measured(plan: Plan, data: Input, engine: Engine, observed: Mapping[Directi
     influence, sides = plan.request.resampling is not None, sides_of(plan.directions)
     if data.lists is not None:
         lists = {side: data.lists[DIRECTIONS[side]] for side in sides}
-        return from_lists(lists, plan.split.test_set, plan.graded, plan.gains, influence)
+        return from_lists(lists, plan.split, plan.graded, plan.gains, influence)
     assert data.system is not None
     first, other = (_reranked(data, d, observed) for d in DIRECTIONS)
     return run.run(
-        data.system, plan.split.test_set, plan.graded, plan.gains, sides, expected=plan.request.ties == EXPECTED,
+        data.system, plan.split, plan.graded, plan.gains, sides, expected=plan.request.ties == EXPECTED,
         threads=plan.request.threads, progress=plan.request.progress, influence=influence, order=engine.order,
         fill=engine.fill, new=(first, other),
     )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from ..arrays import id_rows, is_path, numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.ids import as_ids
@@ -21,7 +22,7 @@ from ..sets import placing
 from ..sets.align import UnknownItems, align_embeddings, align_lists, align_scores, split_of
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
-from ..types import DIRECTIONS, Direction, Embeddings, Float, Ids, Int, Modality, Split, Tops, id_rows, is_path, numbers
+from ..types import DIRECTIONS, Direction, Embeddings, Float, Ids, Int, Modality, TestSet, Tops
 from . import run_alone, top_scored
 from .options import Options
 from .request import Request, Run
@@ -61,7 +62,7 @@ class Input:
         judged: judgements that have been read, where they have told the items; None for those that have not.
     """
 
-    split: Split
+    split: TestSet
     system: System | None
     where: Path
     score: str = "run"
@@ -69,7 +70,7 @@ class Input:
     vectors: tuple[Embeddings, Embeddings] | None = None
     rows: Rows = (None, None)
     sources: tuple[Path, ...] = field(default=())
-    complete: Split | None = None
+    complete: TestSet | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
     without_ids: tuple[Modality, ...] = ()
@@ -162,9 +163,11 @@ def of_scores(
     raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS, direction: Direction | None = None
 ) -> Input:  # fmt: skip
     """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
+    if request.score_rows.get(direction) == "texts":
+        raw = replace(raw, arrays=(raw.values.T,))
     found, scores = align_scores(
         raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
-        direction=direction,
+        direction=direction, stated=direction in request.score_rows,
     )  # fmt: skip
     top_scored.check(scores, served, raw.where, request.trust)
     return Input(
@@ -228,7 +231,7 @@ def _runs(named: Sequence[Run]) -> list[Pairs]:
     return runs
 
 
-def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run_alone.Alone | None]:
+def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[TestSet | str, run_alone.Alone | None]:
     """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
     chosen = request.judgements
     if request.split is not None and (request.split != "custom" or not chosen):
@@ -236,7 +239,7 @@ def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run
     if request.split is None:
         try:
             split = split_of(runs)
-            if not chosen or all(max(fits(pairs, d, split.test_set) for d in DIRECTIONS) >= 0.5 for pairs in runs):
+            if not chosen or all(max(fits(pairs, d, split) for d in DIRECTIONS) >= 0.5 for pairs in runs):
                 return split, None
         except UnknownItems:
             if not chosen:

@@ -19,7 +19,7 @@ from ..results.model import Resampling, Result
 from ..results.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
-from ..types import Direction, Float, Split
+from ..types import Direction, Float, TestSet
 
 Key = tuple[Metric, Direction | None]
 GRID = 1e-10  # precision of the resamples
@@ -40,12 +40,12 @@ def is_median(metric: Metric) -> bool:
     return metric.family.aggregate == "floor-median"
 
 
-def population(split: Split) -> Population:
+def population(split: TestSet) -> Population:
     """The images of a split, the unit of every resample; and the captions, where they have no image of their own."""
-    return Population(len(split.image_ids) + (len(split.caption_ids) if split.image_of is None else 0), split.fold)
+    return Population(len(split.rows.ids) + (len(split.columns.ids) if split.image_of is None else 0), split.row_folds)
 
 
-def column(result: Result, split: Split) -> Column:
+def column(result: Result, split: TestSet) -> Column:
     """The per-query values of a result with the image of every query.
 
     Args:
@@ -58,14 +58,14 @@ def column(result: Result, split: Split) -> Column:
     if result.per_query is None or result.queries is None or result.direction is None:
         raise BadInput(f"{result.metric} has no per-query values", fix="leave it out")
     side = SIDE[result.direction]
-    at = places(split.ids(side), result.queries)
+    at = places(split.side(side).ids, result.queries)
     if len(at) and at.min() < 0:
         raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
     metric = key_of(result)[0]
     return Column(
         result.per_query,
-        split.test_set.units[side == "caption"][at],
-        folded=split.fold is not None
+        split.units[side == "caption"][at],
+        folded=split.row_folds is not None
         and (in_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
         median=is_median(metric),
         influence=result.influence,
@@ -75,7 +75,7 @@ def column(result: Result, split: Split) -> Column:
 def add(
     results: Mapping[Key, Result],
     members: Mapping[Key, Sequence[Key]],
-    split: Split,
+    split: TestSet,
     how: Resampling,
     threads: int | None = None,
     grid: float = GRID,

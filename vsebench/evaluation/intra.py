@@ -25,7 +25,7 @@ from ..rank.observe import observe
 from ..rank.scorers import System, choose
 from ..relevance.grades import of_pairs
 from ..results.model import Result
-from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, Split
+from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, TestSet
 from .binary import measure
 from .intervals import Key
 from .plan import Plan
@@ -67,7 +67,7 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Ke
 
 
 def ranked(
-    split: Split,
+    split: TestSet,
     embeddings: Embeddings,
     ratings: CxcRatings,
     *,
@@ -96,7 +96,7 @@ def ranked(
     return observe(System(scorer), (targets, []), ties=ties, threads=threads)[0].ranks[VIEW]
 
 
-def positives(split: Split, modality: Modality, judgements: CxcRatings) -> Relevance:
+def positives(split: TestSet, modality: Modality, judgements: CxcRatings) -> Relevance:
     """The relevant items inside one modality; queries are rows, so the direction reads ``i2t``.
 
     Args:
@@ -107,7 +107,7 @@ def positives(split: Split, modality: Modality, judgements: CxcRatings) -> Relev
     Raises:
         BadInput: ratings of items that the split does not have.
     """
-    ids = split.ids(modality)
+    ids = split.side(modality).ids
     n = len(ids)
     a, b = (_rows(split, modality, side, judgements.where) for side in (judgements.first, judgements.second))
     positive = judgements.score >= THRESHOLD[modality]
@@ -128,9 +128,9 @@ def identity(judgements: CxcRatings) -> str:
     return f"{judgements.task}#{digest.hexdigest()[:8]}"
 
 
-def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
+def _rows(split: TestSet, modality: Modality, rated: Int, where: Path) -> Int:
     """(pair,) item indices of rated ids."""
-    rows = places(split.ids(modality), rated)
+    rows = places(split.side(modality).ids, rated)
     if len(rows) and rows.min() < 0:
         unknown = np.unique(rated[rows < 0])
         counted = count_of(len(unknown), f"rated {modality} is", f"rated {modality}s are")
@@ -140,7 +140,7 @@ def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
     return rows
 
 
-def _siblings(split: Split) -> Int:
+def _siblings(split: TestSet) -> Int:
     """Keys ``query * captions + item`` of all pairs of captions of one image."""
     from scipy.sparse import csr_array
 

@@ -27,7 +27,7 @@ from ..results.format import fixed
 from ..sets.catalogue import load_split
 from ..sets.declared import DECLARED
 from ..sets.placing import SIDES
-from ..types import Bool, Direction, Float, Ids, Int, Split
+from ..types import Bool, Direction, Float, Ids, Int, TestSet
 from .chance import LEVEL, Pairs, Sample, of_mean, ranks_of, sample
 from .inputs import Input
 from .top_scored import SMALLEST
@@ -80,7 +80,7 @@ def readings(data: Input, direction: Direction, first: Pairs, last: Pairs) -> It
 
 def _gathered(data: Input, images: Int, texts: Int) -> Iterator[Reading]:
     """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
-    sizes, sides, owners = [len(data.split.ids(side)) for side in SIDES], data.without_ids, data.split.owners
+    sizes, sides, owners = [len(data.split.side(side).ids) for side in SIDES], data.without_ids, data.split.owners
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
     for count in PROCESSES:
         words = f"with the rows of {count} processes put in order"
@@ -134,17 +134,17 @@ def _displaced(data: Input, direction: Direction, images: Int, texts: Int) -> It
             yield Reading(words, np.concatenate([as_read[:begin], moved[begin:]]), cases=len(images))
 
 
-def _with_likely_ids(split: Split) -> Split:
+def _with_likely_ids(split: TestSet) -> TestSet:
     """A custom split of row numbers with the ids of the declared split that has as many items, which it may be."""
-    sizes = len(split.image_ids), len(split.caption_ids)
-    if split.name == "custom" and (split.image_ids == np.arange(sizes[0])).all():
+    sizes = len(split.rows.ids), len(split.columns.ids)
+    if split.name == "custom" and (split.rows.ids == np.arange(sizes[0])).all():
         for name, declared in DECLARED.items():
             if (declared.images, declared.captions) == sizes:
                 try:
                     likely = load_split(name)
                 except VsebenchError:  # not installed, not built
                     continue
-                return replace(split, image_ids=likely.image_ids, caption_ids=likely.caption_ids)
+                return replace(split, rows=likely.rows, columns=likely.columns)
     return split
 
 
@@ -153,24 +153,24 @@ def _words(images: str, texts: str) -> str:
     return f"with {how}" if how else ""
 
 
-def _image_orders(split: Split, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
+def _image_orders(split: TestSet, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
     """Words, and (image,) the image that every image as read is."""
-    n = len(split.image_ids)
+    n = len(split.rows.ids)
     row, item = _row_and_item(rows, n)
-    yield from _orders(split.image_ids, row, rows is not None, listed)
+    yield from _orders(split.rows.ids, row, rows is not None, listed)
     yield "in reverse order", item[n - 1 - row]
 
 
-def _text_orders(split: Split, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
+def _text_orders(split: TestSet, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
     """Words, and (caption,) the image that every caption as read is of."""
-    n_image, n_text = len(split.image_ids), len(split.caption_ids)
+    n_image, n_text = len(split.rows.ids), len(split.columns.ids)
     row, times = _row_and_item(rows, n_text)[0], n_text // n_image
     yield "", split.owners
     if n_text == times * n_image:
         if times > 1:
             yield f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)", row % n_image
         yield f"in order, {times} for each image", row // times
-    (_, _), *others = _orders(split.caption_ids, row, rows is not None, listed)
+    (_, _), *others = _orders(split.columns.ids, row, rows is not None, listed)
     yield from ((words, split.owners[text]) for words, text in others)
 
 
@@ -207,7 +207,7 @@ def of_others(data: Input) -> str:
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
         return ""
     try:
-        captions = split.captions or load_split(split.name, captions=True).captions
+        captions = split.columns.texts or load_split(split.name, captions=True).columns.texts
     except VsebenchError:  # not installed, not built
         return ""
     if captions is None:
@@ -234,7 +234,7 @@ def of_others(data: Input) -> str:
     )
 
 
-def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
+def alike(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
     """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
     from scipy.sparse import csr_array
 
@@ -302,7 +302,7 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
     Raises:
         BadInput: so it is, and the input is not trusted.
     """
-    if data.split.image_of is None or len(data.split.image_ids) < SMALLEST:
+    if data.split.image_of is None or len(data.split.rows.ids) < SMALLEST:
         return
     # Captions are more queries than images, and have fewer candidates.
     without_ids = directions[-1] if data.lists is None and data.without_ids else None

@@ -13,9 +13,9 @@ from ..files.regular import expanded
 from ..log import note
 from ..options import spell
 from ..relevance.sources import SOURCES
-from ..sets import placing
 from ..sets.captions import with_captions
-from ..types import Embeddings, Int
+from ..sets.placing import ranks
+from ..types import Embeddings, TestSet
 from .inputs import Input
 from .request import PART_GRAMMAR, Request
 
@@ -52,26 +52,24 @@ def only(data: Input, request: Request) -> Input:
         captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
     if request.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, request.captions)
-    own = split.places if split.name == "custom" else (None, None)
-    part = replace(
-        split, name="custom", image_ids=split.image_ids[images], caption_ids=split.caption_ids[captions],
-        image_of=np.searchsorted(images, split.owners[captions]),
-        captions=None if split.captions is None else tuple(split.captions[i] for i in captions.tolist()),
-        fold=None, in_folds=False, places=_of_part(own, images, captions),
-    )  # fmt: skip
+    sides = split.sides if split.name == "custom" else [replace(side, places=None) for side in split.sides]
+    first, second = (side.take(some) for side, some in zip(sides, (images, captions), strict=True))
+    part = TestSet("custom", first, second, np.searchsorted(images, split.owners[captions]), ordered=split.ordered)
     note(
-        f"only {said}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
-        f"{len(split.caption_ids):,} captions are the queries and the gallery"
+        f"only {said}: {len(images):,} of {len(split.rows.ids):,} images and {len(captions):,} of "
+        f"{len(split.columns.ids):,} captions are the queries and the gallery"
     )
     system, vectors = data.system and data.system.take(images, captions), data.vectors
     if vectors is not None:
         both = zip(vectors, (images, captions), strict=True)
         image, caption = (Embeddings(side.modality, side.ids[k], side.vectors[k]) for side, k in both)
         vectors = image, caption
+    first_rows, second_rows = (
+        None if r is None else ranks(r[k]) for r, k in zip(data.rows, (images, captions), strict=True)
+    )
     return replace(
-        data, split=part, system=system, vectors=vectors,
-        rows=_of_part(data.rows, images, captions), complete=data.split,
-    )  # fmt: skip
+        data, split=part, system=system, vectors=vectors, rows=(first_rows, second_rows), complete=data.split
+    )
 
 
 def gains_of_rows(request: Request) -> str:
@@ -89,9 +87,3 @@ def _texts(value: Any) -> set[str]:
         return set()
     several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
     return {columns.text_of(v) for v in several}
-
-
-def _of_part(rows: placing.Rows, *kept: Int) -> placing.Rows:
-    """The places of some rows of a file among each other: other files have rows for the part alone."""
-    image, caption = (None if r is None else placing.ranks(r[k]) for r, k in zip(rows, kept, strict=True))
-    return image, caption

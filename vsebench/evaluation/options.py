@@ -16,7 +16,7 @@ from ..rank.ties import TIES
 if TYPE_CHECKING:
     from ..metrics.suites import Names
     from ..sets.captions import Captions
-    from ..types import PathLike, ReportProgress, Split
+    from ..types import PathLike, ReportProgress, TestSet
 
 MOST = 100  # items a query that a report keeps
 INTERVALS = ("bca", "percentile")
@@ -42,7 +42,7 @@ class Options:
         INPUT)
     fuse: Any = option(None, "Another system, whose scores are added; of --run its ranks. Repeatable.")
     rerank: Any = option(None, "Scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. Repeatable.")
-    split: Split | str | None = option(None, "coco-5k, coco-1k, f30k or custom; by ids by default.", INPUT, "NAME")
+    split: TestSet | str | None = option(None, "coco-5k, coco-1k, f30k or custom; by ids by default.", INPUT, "NAME")
     image_key: str | None = option(None, "Name of the image array in FILE.", value="NAME")
     text_key: str | None = option(None, "Name of the text array in FILE.", value="NAME")
     scores_key: str | None = option(None, "Name of the score array.", value="NAME")

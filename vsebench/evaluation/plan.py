@@ -31,7 +31,7 @@ from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_
 from ..relevance.spice.file import NotParsed
 from ..sets import placing
 from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
-from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, Split, sides_of
+from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, TestSet, sides_of
 from .inputs import Input
 from .request import Request
 from .short_lists import graded_too_short, long_enough, observe, too_short
@@ -61,7 +61,7 @@ class Plan:
         request: tie rule, missing items and intervals.
     """
 
-    split: Split
+    split: TestSet
     metrics: tuple[Metric, ...]
     directions: tuple[Direction, ...]
     judgements: Mapping[str, Source]
@@ -160,7 +160,7 @@ def make_plan(data: Input, request: Request) -> Plan:
     _refuse_misses(metrics, targets, request.no_positive)
     graded = [m for m in metrics if m.graded]
     if graded:  # folds that are missing are an error before anything is ranked
-        rankings_of(graded, split.test_set, sides_of(directions))
+        rankings_of(graded, split, sides_of(directions))
     if request.names is None and (absent := _absent(judgements, split)):
         how = "the judgements are not installed (pip install 'vsebench[text]')"
         note(f"{', '.join(absent)} left out: {how}", weight="result")
@@ -189,9 +189,9 @@ def _engine(request: Request, data: Input) -> str:
     return "local"
 
 
-def _lists(request: Request, split: Split) -> int:
+def _lists(request: Request, split: TestSet) -> int:
     """Items a query that are kept; none, with a note, where no page would show them."""
-    size = len(split.image_ids) + len(split.caption_ids)
+    size = len(split.rows.ids) + len(split.columns.ids)
     if not request.lists or not (split.in_folds or size > LARGEST):
         return request.lists or 0
     why = "ranks its folds" if split.in_folds else f"has {size:,} images and captions, more than {LARGEST:,}"
@@ -199,14 +199,16 @@ def _lists(request: Request, split: Split) -> int:
     return 0
 
 
-def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[str, ...] | None:
+def _in_given_view(request: Request, split: TestSet, own: Sequence[str]) -> tuple[str, ...] | None:
     """The names of metrics, with the given set of judgements as the view of those that would lack relevance.
 
     Without a view, binary metrics need the image of every caption, and graded ones gains or captions to compute them.
     """
     if request.names is None or not own:
         return request.names
-    computable = request.gains or request.captions is not None or split.captions is not None or split.name != "custom"
+    computable = (
+        request.gains or request.captions is not None or split.columns.texts is not None or split.name != "custom"
+    )
     known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(computable)}
     found = []
     for word in request.names:
@@ -229,16 +231,16 @@ def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[
     return found, list(given)
 
 
-def _absent(judgements: Mapping[str, Source], split: Split) -> list[str]:
+def _absent(judgements: Mapping[str, Source], split: TestSet) -> list[str]:
     """Sets of judgements of the split that are not installed."""
-    return [view for view, judged in judgements.items() if judged.splits and judged.identity(split.test_set) is None]
+    return [view for view, judged in judgements.items() if judged.splits and judged.identity(split) is None]
 
 
 def choose_metrics(
     names: str | Sequence[str] | None,
     gains: Mapping[str, Spec | None] | None = None,
     *,
-    split: Split,
+    split: TestSet,
     directions: Sequence[Direction],
     judgements: Mapping[str, Source],
     own: Sequence[str] = (),
@@ -279,7 +281,7 @@ def choose_metrics(
     return {m: how for m, how in found.items() if m.family.compute is not None}
 
 
-def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Source]) -> None:
+def _refuse_view(metric: Metric, split: TestSet, judgements: Mapping[str, Source]) -> None:
     """Refuse judgements that the split does not have, and graded metrics of judgements inside folds."""
     view = metric.view
     if split.image_of is None and view in ("gt", "1k") and not metric.family.of_lists:
@@ -335,7 +337,7 @@ def _with_gains(
     data: Input,
     request: Request,
     judgements: Mapping[str, Source],
-) -> tuple[list[Metric], Split, dict[str, Gains]]:
+) -> tuple[list[Metric], TestSet, dict[str, Gains]]:
     """The metrics that the gains allow, the split (with captions where gains need them), and the gains."""
     captions = None if data.complete else request.captions  # those of a part are with its split
     try:
@@ -352,11 +354,11 @@ def _with_gains(
 
 
 def _targets(
-    metrics: Sequence[Metric], judgements: Mapping[str, Source], split: Split, directions: Sequence[Direction]
+    metrics: Sequence[Metric], judgements: Mapping[str, Source], split: TestSet, directions: Sequence[Direction]
 ) -> Both[tuple[Targets, ...]]:
     """The relevant items and the candidates of every view of binary judgements, of images and of captions."""
     views = dict.fromkeys(m.view for m in metrics if _of_ranks(m))
-    positives = {view: judgements[view].positives(split.test_set) for view in views}
+    positives = {view: judgements[view].positives(split) for view in views}
     rows, columns = (
         tuple(Targets(view, both[side], _candidates(view, split, DIRECTIONS[side])) for view, both in positives.items())
         if DIRECTIONS[side] in directions
@@ -366,10 +368,10 @@ def _targets(
     return rows, columns
 
 
-def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
+def _candidates(view: str, split: TestSet, direction: Direction) -> Candidates:
     if not (in_folds(view) or split.in_folds):
         return EVERYTHING
-    if (folds := split.test_set.folds) is None:
+    if (folds := split.folds) is None:
         what = f"split '{split.name}' has no folds, which view '{view}' needs"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
     return Candidates(fold=folds if direction == "i2t" else folds[::-1])
@@ -388,7 +390,7 @@ def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], 
 
 
 def load_judgements(
-    chosen: Mapping[str, Sequence[Spec]], level: float, split: Split, complete: Split | None = None,
+    chosen: Mapping[str, Sequence[Spec]], level: float, split: TestSet, complete: TestSet | None = None,
     pairs: Mapping[str, Sequence[Pairs]] | None = None,
 ) -> dict[str, Source]:  # fmt: skip
     """The judgements of the user, over the items of a split.
@@ -407,15 +409,15 @@ def load_judgements(
     if chosen and split.in_folds:
         what = f"split '{split.name}' ranks folds, and judgements of one's own are of complete galleries"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
-    found, test = {}, split.test_set
+    found, test = {}, split
     for name, specs in chosen.items():
         where = " and ".join(spec.path.name for spec in specs if spec.path is not None) or "memory"
         if known := (pairs or {}).get(name):
             read = [own.of_read(name, one, test) for one in known]
         else:
-            read = [one for spec in specs for one in own.read(spec, (complete or split).test_set)]
+            read = [one for spec in specs for one in own.read(spec, (complete or split))]
         both = own.complete(read, level, where)
-        both = both if complete is None else own.within(both, complete.test_set, test)
+        both = both if complete is None else own.within(both, complete, test)
         found[name] = own.source(both, test)
     return found
 
@@ -489,9 +491,9 @@ def load_gains_of(
     metrics: Sequence[Metric],
     chosen: Mapping[str, Spec],
     judgements: Mapping[str, Source],
-    split: Split,
+    split: TestSet,
     captions: Captions | None,
-) -> tuple[Split, dict[str, Gains]]:
+) -> tuple[TestSet, dict[str, Gains]]:
     """The split with its captions, and the gains of every graded metric by view.
 
     Args:
@@ -520,10 +522,10 @@ def load_gains_of(
         why = error
     found: dict[str, Gains] = {}
     if captions is not None and why is None and without_ids(captions):
-        note(placing.order_note("captions", ["caption"], split.test_set))
+        note(placing.order_note("captions", ["caption"], split))
     for kind in kinds:
         if kind in judgements:
-            found[kind] = judgements[kind].gains(split.test_set, Spec(kind, None, {}))
+            found[kind] = judgements[kind].gains(split, Spec(kind, None, {}))
             continue
         if SOURCES[kind].endings and kind not in chosen:
             what = f"the view '{kind}' needs a file of gains"
@@ -534,14 +536,14 @@ def load_gains_of(
                 found[kind] = load_gains(spec, split)
             else:
                 with about(kind):
-                    found[kind] = of_array(split.test_set, spec.values)
+                    found[kind] = of_array(split, spec.values)
         except NotParsed as error:
             if source is None:
                 raise
             raise error.about(source) from None
         except BadInput:
             # Why there are no captions is more useful than that they are missing.
-            if why is not None and split.captions is None and SOURCES[kind].captions == "needed":
+            if why is not None and split.columns.texts is None and SOURCES[kind].captions == "needed":
                 raise why from None
             raise
         if kind == DEFAULT_GAINS and not chosen:
@@ -550,11 +552,11 @@ def load_gains_of(
     return split, found
 
 
-def _option(split: Split, captions: Captions | None) -> str | None:
+def _option(split: TestSet, captions: Captions | None) -> str | None:
     """The option of a command that the captions come from, when this is not the split by its name."""
     if captions is not None:
         return f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
-    if split.name == "custom" and split.captions is None:
+    if split.name == "custom" and split.columns.texts is None:
         return "--split coco-5k"  # the only captions that can be found by the ids of a custom split
     return None
 

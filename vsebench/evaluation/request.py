@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..arrays import is_path, numbers
 from ..errors import UsageError, printable, shown
 from ..files import run_folder
 from ..files.regular import expanded
@@ -29,7 +30,7 @@ from ..results.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
 from ..signature import STAGES
-from ..types import DIRECTIONS, Direction, is_path, numbers
+from ..types import DIRECTIONS, Direction
 from .options import DEPTH, Options
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Request(Options):
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
     correction: corrected.Correction | None  # of the scores
+    score_rows: Mapping[Direction | None, str]  # whether rows of score matrices are ``images`` or ``texts``, if stated
     weight: float | None  # of the second scores that are added to the first; None where they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
     settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
@@ -115,10 +117,11 @@ def request(**given: Any) -> Request:
     """
     asked = _of_run_folder(Options(**given))
     values = {
-        **vars(asked), "scores": _scores(asked.scores), "run": runs(asked.run), "fuse": _systems(asked.fuse),
+        **vars(asked), "run": runs(asked.run), "fuse": _systems(asked.fuse),
         "rerank": _of_each("rerank", asked.rerank), "gains": _gains(asked.gains),
         "judgements": _judgements(asked.judgements),
     }  # fmt: skip
+    values["scores"], values["score_rows"] = _scores(asked.scores)
     check_alone(asked, values)
     measured = None if asked.metrics is None else words(asked.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
@@ -190,15 +193,24 @@ def _refused(name: str, given: Any) -> UsageError:
     return UsageError(f"{spell(name)} is {shown(only)}", fix=fix)
 
 
-def _scores(given: Any) -> Any:
-    """A file or an array of scores, or a mapping from directions to them."""
+def _scores(given: Any) -> tuple[Any, dict[Direction | None, str]]:
+    """A file or an array of scores, or a mapping from directions to them; and what ``:rows=`` behind a file says."""
     named = isinstance(given, Mapping)
     if not named and not (listed(given) and all(map(is_path, listed(given)))):
-        return given
+        return given, {}
     found = parts("scores", given)
     if not found or any(isinstance(x, Mapping) for _, x in found):
         raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
-    return found[0][1] if len(found) == 1 and not named and found[0][0] is None else _of_each("scores", given)
+    rows: dict[Direction | None, str] = {}
+    for at, (direction, value) in enumerate(found):
+        path, behind, stated = str(value).rpartition(":rows=") if is_path(value) else ("", "", "")
+        if behind and stated in ("images", "texts"):
+            found[at], rows[direction] = (direction, Path(path)), stated
+    if len(found) == 1 and not named and found[0][0] is None:
+        return found[0][1], rows
+    if len(dict(found)) < len(found) or None in dict(found):
+        raise _refused("scores", given)
+    return dict(found), rows
 
 
 class Run(NamedTuple):

@@ -32,7 +32,7 @@ from ..rank.backends import AUTO, chosen
 from ..results.model import Result
 from ..results.report import Report
 from ..sets.captions import Captions
-from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, Split
+from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, TestSet
 from . import (
     assemble,
     binary,
@@ -68,7 +68,7 @@ def evaluate(
     | Mapping[Direction, Any]
     | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
-    split: Split | str | None = None,
+    split: TestSet | str | None = None,
     metrics: Names | None = None,
     gains: GainsLike = (),
     judgements: JudgementsLike = (),
@@ -127,7 +127,7 @@ def evaluate(
             in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
             Scores order the items; equal ones are in the order of the gallery (in trec_eval: of descending ids).
             ``rank:FILE`` or ``rank:i2t`` takes the order of the rank column.
-        split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
+        split: a ``TestSet``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
             arrays are a custom split of ``captions_per_image`` texts an image, in order.
         captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
             order), for splits whose captions are not known here.

@@ -15,7 +15,7 @@ from ..log import note
 from ..options import spell
 from ..relevance.gains import Spec
 from ..relevance.own import pairs_of
-from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Ids, Modality, Split
+from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Ids, Modality, TestSet
 
 Judged = dict[str, list[Pairs]]
 
@@ -24,7 +24,7 @@ Judged = dict[str, list[Pairs]]
 class Alone:
     """Retrieved lists and judgements in stated directions, and the split of their items."""
 
-    split: Split
+    split: TestSet
     runs: list[Pairs]
     judged: Judged
 
@@ -49,7 +49,7 @@ def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Spec]], fused:
     one = iter(every)
     runs = [next(one) for _ in runs]
     judged = {name: [next(one) for _ in found] for name, found in judged.items()}
-    split = Split("custom", ids["image"], ids["caption"], None)
+    split = TestSet.captioned("custom", ids["image"], ids["caption"], None)
     sizes = f"{count_of(len(ids['image']), 'image')} and {count_of(len(ids['caption']), 'caption')}"
     note(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
     for run in runs:

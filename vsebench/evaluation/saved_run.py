@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..files.atomic import write_atomically
-from ..types import DIRECTIONS, Direction, Observation, Split
+from ..types import DIRECTIONS, Direction, Observation, TestSet
 
 TREC = (".trec", ".run", ".txt")
 
@@ -31,7 +31,7 @@ def files(path: Path, directions: Sequence[Direction] = DIRECTIONS) -> dict[str,
     return {d: path.with_name(f"{name.removesuffix(ending)}.{d}{ending}{packed}") for d in directions}
 
 
-def write(path: Path, split: Split, observed: Mapping[Direction, Observation], depth: int | None = None) -> None:
+def write(path: Path, split: TestSet, observed: Mapping[Direction, Observation], depth: int | None = None) -> None:
     """The top of every ranking as JSON (direction -> query id -> item ids, best first) or as TREC runs with scores.
 
     Re-ranked lists have minus the rank as their scores.
@@ -46,7 +46,7 @@ def write(path: Path, split: Split, observed: Mapping[Direction, Observation], d
         UsageError: a TREC run of ids with white space, or the file cannot be written.
     """
     found = {d: o.top.cut(depth) for d, o in observed.items() if o.top is not None}
-    sides = {"i2t": (split.image_ids, split.caption_ids), "t2i": (split.caption_ids, split.image_ids)}
+    sides = {"i2t": (split.rows.ids, split.columns.ids), "t2i": (split.columns.ids, split.rows.ids)}
     targets = files(path, tuple(found))
     if "" in targets:
         document = {}

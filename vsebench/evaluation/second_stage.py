@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.pairs import SCORED, place
@@ -28,7 +29,7 @@ from ..relevance.grades import Entries, of_pairs
 from ..results.format import printed
 from ..sets import placing
 from ..sets.align import align_scores
-from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, Split, Tops, numbers
+from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestSet, Tops
 from . import binary
 from .inputs import Input, SecondScores, in_memory
 from .plan import Plan
@@ -51,7 +52,7 @@ def read(data: Input, request: Request) -> Input:
     return replace(data, second=second, sources=(*data.sources, *sources))
 
 
-def _of_direction(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
+def _of_direction(value: Any, direction: Direction, split: TestSet, request: Request) -> SecondScores:
     """The scores of the second stage in a direction, of a file or a matrix; raises as ``read``."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
     if isinstance(value, Path) and not sniff(value).matrix:
@@ -59,7 +60,7 @@ def _of_direction(value: Any, direction: Direction, split: Split, request: Reque
     else:
         found = _matrix(value, where, direction, split, request)
     own, other = SIDES[direction]
-    gallery, depth = len(split.ids(other)), request.rerank_depth
+    gallery, depth = len(split.side(other).ids), request.rerank_depth
     least, most = int(found.each.min()), int(found.each.max())
     if not most:
         raise BadInput(f"has no scores of {direction}", where=where, fix="score the top of every query")
@@ -71,7 +72,7 @@ def _of_direction(value: Any, direction: Direction, split: Split, request: Reque
     return found._replace(depth=min(depth or most, gallery), reach=min(depth or 2 * most, gallery), where=where)
 
 
-def _matrix(value: Any, where: str, direction: Direction, split: Split, request: Request) -> SecondScores:
+def _matrix(value: Any, where: str, direction: Direction, split: TestSet, request: Request) -> SecondScores:
     """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
     with logged():  # the rows are those of the first stage
         if isinstance(value, Path):
@@ -93,7 +94,7 @@ def _matrix(value: Any, where: str, direction: Direction, split: Split, request:
         what = f"{unscored:,} of {len(each):,} {own}s have no score, as in the matrix of one of several processes"
         raise BadInput(what, where=where, fix=TOGETHER)
     unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
-    note(placing.order_note("re-ranking", unnamed, split.test_set))
+    note(placing.order_note("re-ranking", unnamed, split))
     known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T
 
     def of(query: Int, item: Int) -> Float:
@@ -118,13 +119,13 @@ def _constant(scores: Array, direction: Direction) -> float | None:
     return MARK if (scores == MARK).any() and scores[known].min() == MARK else None
 
 
-def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
+def _entries(path: Path, direction: Direction, split: TestSet) -> SecondScores:
     """Scores of a file of pairs."""
     given = read_pairs(path, None, SCORED, both=direction)
     given = [pairs for pairs in given if pairs.direction in (None, direction)]
     if not given:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
-    found = place(replace(given[0], direction=direction), split.test_set)
+    found = place(replace(given[0], direction=direction), split)
     shape = len(found.queries), len(found.items)
     entries = of_pairs("scores", shape, found.query, found.item, found.grade, where=path)
     note(*(f"re-ranking, {sentence}" for sentence in found.notes))
@@ -227,7 +228,8 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
     if not number:
         return
     row, column = np.argwhere(lost)[0].tolist()
-    first = f"{other} {split.ids(other)[top.items[row, column]]} of {own} {split.ids(own)[row]}, at rank {column + 1}"
+    item = split.side(other).ids[top.items[row, column]]
+    first = f"{other} {item} of {own} {split.side(own).ids[row]}, at rank {column + 1}"
     what = f"{number:,} of {asked:,} {what} (first without a score: {first})"
     if number > MAX_MISSING * asked:
         raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
+from ..arrays import is_path
 from ..errors import BadInput, UsageError, WorkersLost
 from ..files.regular import expanded, sha256_of
 from ..files.store import fingerprint
@@ -42,7 +43,7 @@ from ..rank.scorers import Range, Scorer, System
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import located
-from ..types import DIRECTIONS, Both, Direction, Observation, Tops, Which, is_path, sides_of
+from ..types import DIRECTIONS, Both, Direction, Observation, Tops, Which, sides_of
 from . import corrections, depths, second_stage, system
 from .assemble import signature
 from .inputs import Input
@@ -95,7 +96,7 @@ def rankings_of(plan: Plan) -> list[Together]:
     """The rankings of graded metrics that share their gains, always in the same order."""
     expected, influence = plan.request.ties == EXPECTED, plan.request.resampling is not None
     sides = sides_of(plan.directions)
-    return together(checked(plan.split.test_set, plan.graded, plan.gains, sides, expected, influence))
+    return together(checked(plan.split, plan.graded, plan.gains, sides, expected, influence))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..metrics import Metric
 from ..options import spell
 from ..rank.count import Targets
 from ..rank.tops import ranks
-from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, Split, Tops, sides_of
+from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, TestSet, Tops, sides_of
 
 
 def observe(
@@ -52,12 +52,12 @@ class Short:
         return f"{self.metric} {self.direction}"
 
 
-def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observation], split: Split) -> list[Short]:
+def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observation], split: TestSet) -> list[Short]:
     """Those of some metrics, without sums, of binary judgements that read deeper than the lists."""
     found = []
     for m in (m for m in metrics if not (m.graded or m.family.of_lists)):
         for direction, observation in observed.items():
-            found_at, gallery = observation.ranks[m.view], split.test_set.shape[direction == "i2t"]
+            found_at, gallery = observation.ranks[m.view], split.shape[direction == "i2t"]
             assert found_at.depth is not None  # lists have a length
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
@@ -71,11 +71,11 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
 
 
 def graded_too_short(
-    metrics: Sequence[Metric], split: Split, lists: Mapping[Direction, Tops], directions: Sequence[Direction]
+    metrics: Sequence[Metric], split: TestSet, lists: Mapping[Direction, Tops], directions: Sequence[Direction]
 ) -> list[Short]:
     """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
-    for ranking in rankings_of([m for m in metrics if m.graded], split.test_set, sides_of(directions)):
+    for ranking in rankings_of([m for m in metrics if m.graded], split, sides_of(directions)):
         direction = DIRECTIONS[ranking.side]
         known = candidates_of(ranking, lists[direction]).depth[ranking.queries]
         for m in ranking.metrics:
@@ -85,14 +85,14 @@ def graded_too_short(
 
 
 def _short(
-    m: Metric, direction: Direction, queries: Int, known: Int, wanted: int | Int, impossible: bool, split: Split,
+    m: Metric, direction: Direction, queries: Int, known: Int, wanted: int | Int, impossible: bool, split: TestSet,
     lists: Tops | None,
 ) -> list[Short]:  # fmt: skip
     """A metric that needs more items of a query than are known; none where every list is long enough."""
     lacking = np.flatnonzero(known < wanted)
     if not len(lacking):
         return []
-    first, ids = lacking[0], split.ids(SIDES[direction][0])
+    first, ids = lacking[0], split.side(SIDES[direction][0]).ids
     absent = queries[:0] if lists is None else queries[lists.depth[queries] == 0]
     detail = f"query {ids[queries[first]]} has {count_of(int(known[first]), 'usable item')} and "
     detail += f"{np.broadcast_to(wanted, known.shape)[first]:,} are needed"

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import is_path
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.members import opened
@@ -28,7 +29,7 @@ from ..sets import placing
 from ..sets.items import last_of_all
 from ..sets.published import warning_of
 from ..signature import ENCODER
-from ..types import DIRECTIONS, NONE, Direction, Tops, is_path
+from ..types import DIRECTIONS, NONE, Direction, Tops
 from . import inputs, only, second_stage
 from .chance import LEVEL, sampled_queries
 from .inputs import Input
@@ -131,7 +132,7 @@ def fuse(data: Input, request: Request) -> Input:
     scored = directions = tuple(d for d in data.directions if d in request.directions)
     for other in request.fuse:
         one, where = _read(other, data, request), Path(other) if is_path(other) else None
-        if not np.array_equal(one.split.caption_ids, data.split.caption_ids):
+        if not np.array_equal(one.split.columns.ids, data.split.columns.ids):
             raise BadInput("is of other items", where=where, fix="fuse systems of the same test set")
         if lacking := [d for d in directions if d not in one.directions]:
             other_way = f", or measure {one.directions[0]} alone: {spell('direction', one.directions[0])}"
@@ -140,7 +141,7 @@ def fuse(data: Input, request: Request) -> Input:
         systems.append(one)
         if data.lists is None:
             name = f"system {len(systems)}" if where is None else where.name
-            note(placing.order_note(name, one.without_ids, data.split.test_set))
+            note(placing.order_note(name, one.without_ids, data.split))
             _warn_of_other_rows(data, one, directions[-1], name)
     rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     encoders = [one.stages.get(ENCODER, "") for one in systems]
@@ -163,7 +164,7 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
 
     Two systems that rank the same items agree on such items far more often than by chance.
     """
-    items = len(data.split.ids("caption" if direction == "i2t" else "image"))
+    items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (NONE, NONE) if known else sampled_queries(data, direction, SAMPLE)
     if len(of_image) < SMALLEST or items < SMALLEST:

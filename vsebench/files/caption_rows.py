@@ -10,9 +10,10 @@ from html import unescape
 
 import numpy as np
 
+from ..arrays import composed, frozen
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import Ids, Int, composed, frozen
+from ..types import Ids, Int
 
 _NO_WORD = re.compile(r"[\W_]+")
 

@@ -15,7 +15,7 @@ from ..log import note
 from ..memory import text_array
 from ..options import spell
 from ..registry import unknown
-from ..types import Ids, Int, Modality, Split
+from ..types import Ids, Int, Modality, TestSet
 from .arrow_tables import is_parquet, read_columns
 from .formats import FORMATS
 from .ids import as_ids, match
@@ -35,7 +35,7 @@ EXACT = 1 << 53  # up to which every integer is a float; larger ones are names
 LABEL_COLUMNS = ("category", "categories", "label", "labels")
 
 
-def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modality, list[Any]]:
+def of_items(path: Path, column: str | None, split: TestSet) -> tuple[str, Modality, list[Any]]:
     """A column of a file, matched by id.
 
     Args:
@@ -61,14 +61,14 @@ def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modalit
     chosen = _column(list(table), ids_in, column, path)
     ids = _ids(table[ids_in], path)
     side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
-    values = [None] * len(split.ids(side))
+    values = [None] * len(split.side(side).ids)
     for place, value in zip(at.tolist(), table[chosen], strict=True):
         if place >= 0:
             values[place] = value
     return str(chosen), side, values
 
 
-def _ids_in(table: dict[str, list[Any]], named: Sequence[str], split: Split) -> str | None:
+def _ids_in(table: dict[str, list[Any]], named: Sequence[str], split: TestSet) -> str | None:
     """The column of ids: without repeats, with most of the split.
 
     Captions have the id of their image, which repeats, beside their own.
@@ -81,7 +81,7 @@ def _ids_in(table: dict[str, list[Any]], named: Sequence[str], split: Split) -> 
 
     def known(name: str) -> int:
         ids = as_ids(text_array([text_of(value) for value in table[name]], "id"), "id", "table")
-        return max(int((match(ids, split.ids(side))[0] >= 0).sum()) for side in _sides(name))
+        return max(int((match(ids, split.side(side).ids)[0] >= 0).sum()) for side in _sides(name))
 
     return max(alone, key=lambda name: (known(name), ID_COLUMNS[name] == "caption"))
 
@@ -163,10 +163,10 @@ def _ids(values: Sequence[Any], path: Path) -> Ids:
     return as_ids(text_array(ids, "id", path), "id", path)
 
 
-def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
+def _side(ids: Ids, known: Modality | None, split: TestSet, path: Path) -> tuple[Modality, Int]:
     """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
     sides = SIDES if known is None else (known,)
-    matched = {side: match(ids, split.ids(side)) for side in sides}
+    matched = {side: match(ids, split.side(side).ids) for side in sides}
     # Another spelling is compared only if no id is equal to one of either side.
     equal = {side: at for side, (at, how) in matched.items() if not how and (at >= 0).any()}
     found = equal or {side: at for side, (at, _) in matched.items()}
@@ -176,7 +176,7 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
         what = (
             f"none of its ids ({len(ids):,}) is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
         )
-        fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
+        fix = f"use ids such as {split.rows.ids[0]} (images) or {split.columns.ids[0]} (captions)"
         raise BadInput(what, where=path, fix=fix)
     if len(found) == 2 and counts["image"] == counts["caption"]:
         what = "its ids could be of images as well as of captions"

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import composed, stripped
 from ..errors import BadInput
 from ..memory import text_array
-from ..types import Ids, Int, composed, stripped
+from ..types import Ids, Int
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max

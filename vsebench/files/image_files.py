@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import composed
 from ..errors import BadInput, MissingPackage, count_of, first_line
 from ..log import note
 from ..options import spell
-from ..types import Ids, composed
+from ..types import Ids
 from .ids import number_in
 from .regular import check_file
 

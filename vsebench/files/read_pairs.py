@@ -19,9 +19,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import is_path
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
-from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, is_path
+from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality
 from .columns import ID_COLUMNS, SIDES, missing, read_table
 from .ids import as_ids, id_array
 from .pairs import JUDGED, Kind, Pairs

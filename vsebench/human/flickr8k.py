@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arrays import frozen
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import Float, Int, frozen
+from ..types import Float, Int
 from .judgements import bad, find, number, rows
 
 FILES = ("Flickr8k.token.txt", "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt")

@@ -19,9 +19,10 @@ from functools import cached_property
 
 import numpy as np
 
+from ..arrays import frozen
 from ..errors import BadInput, count_of
 from ..files.ids import match
-from ..types import Bool, Float, Int, Modality, Split, frozen
+from ..types import Bool, Float, Int, Modality, TestSet
 from .coefficients import Points, agreement
 from .correlation import Over, Row, Tau
 from .cxc import TASKS, CxcRatings
@@ -48,7 +49,7 @@ class Task:
     """
 
     name: str
-    split: Split
+    split: TestSet
     sides: tuple[Modality, Modality]
     left: Int
     right: Int
@@ -67,13 +68,13 @@ class Task:
     @cached_property
     def references(self) -> list[list[int]]:
         """For every image the indices of its captions."""
-        found: list[list[int]] = [[] for _ in self.split.image_ids]
+        found: list[list[int]] = [[] for _ in self.split.rows.ids]
         for caption, image in enumerate(self.split.owners.tolist()):
             found[image].append(caption)
         return found
 
 
-def cxc_task(ratings: CxcRatings, split: Split) -> Task:
+def cxc_task(ratings: CxcRatings, split: TestSet) -> Task:
     """The pairs of a file of CxC as indices in a split.
 
     Raises:
@@ -82,7 +83,7 @@ def cxc_task(ratings: CxcRatings, split: Split) -> Task:
     sides = TASKS[ratings.task]
     columns = []
     for side, ids in zip(sides, (ratings.first, ratings.second), strict=True):
-        found, _ = match(ids, split.ids(side))
+        found, _ = match(ids, split.side(side).ids)
         strange = ids[found < 0]
         if len(strange):
             counted = count_of(len(np.unique(strange)), f"{side} that is", f"{side}s that are")
@@ -176,7 +177,7 @@ def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: di
         tuple(data.captions[c] for c in captions.tolist()),
         np.array(ids + [UNREFERENCED] * bool(spare)),
     )
-    split = Split(f"flickr8k-{name.lower()}", image_ids, captions, np.array(image_of, np.int64), strings)
+    split = TestSet.captioned(f"flickr8k-{name.lower()}", image_ids, captions, np.array(image_of, np.int64), strings)
     origin = data.image_of[captions]
     place = np.searchsorted(images, origin).clip(max=len(images) - 1)
     left = np.array([row[c] for c in rated.caption[kept].tolist()], np.int64)

@@ -14,7 +14,7 @@ from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
 from ..relevance.sources import SOURCES, load_gains, named, parse_spec, source_of
-from ..types import Float, Int, Split
+from ..types import Float, Int, TestSet
 from .protocols import PairGain, Task
 
 BINARY = "binary"
@@ -72,7 +72,7 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
     if name == BINARY:
         return OfPairs(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
     if name in TITLES:
-        strings, references = task.split.captions or (), task.references
+        strings, references = task.split.columns.texts or (), task.references
 
         def score(images: Int, captions: Int) -> Float:
             return pair_scores(name, strings, references, captions, images, java=java, progress=progress)
@@ -84,7 +84,7 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
     return _graded(name, spec, task.split, progress)
 
 
-def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = None) -> OfPairs:
+def _graded(name: str, spec: Spec, split: TestSet, progress: Progress | None = None) -> OfPairs:
     fraction = None if progress is None else lambda share: progress(round(1000 * share), 1000)
     try:
         gains = load_gains(spec, split, fraction)
@@ -110,15 +110,17 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
     copies = [c for image in ratings for c in references[image]]
     image_of = np.repeat(np.arange(len(ratings)), [len(references[image]) for image in ratings])
     listed = set(copies)
-    spare = [c for c in range(len(split.caption_ids)) if c not in listed]
+    spare = [c for c in range(len(split.columns.ids)) if c not in listed]
     rows = np.array(copies + spare, np.int64)
-    strings = split.captions or ()
+    strings = split.columns.texts or ()
     image_of = np.concatenate([image_of, np.full(len(spare), len(ratings))])
     captions = tuple(strings[c] for c in rows.tolist())
-    wide = Split(split.name, np.arange(len(ratings) + bool(spare)), np.arange(len(rows)), image_of, captions)
-    first_copy = np.full(len(split.caption_ids), -1, np.int64)
+    wide = TestSet.captioned(
+        split.name, np.arange(len(ratings) + bool(spare)), np.arange(len(rows)), image_of, captions
+    )
+    first_copy = np.full(len(split.columns.ids), -1, np.int64)
     first_copy[rows[::-1]] = np.arange(len(rows))[::-1]
-    first_rating = np.full(len(split.image_ids), -1, np.int64)
+    first_rating = np.full(len(split.rows.ids), -1, np.int64)
     first_rating[task.right[::-1]] = np.arange(len(ratings))[::-1]
     with logged():
         inner = _graded(name, spec, wide)

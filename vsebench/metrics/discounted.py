@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from ..arrays import frozen
 from ..numeric import elementary
-from ..types import Float, Int, Vectors, frozen
+from ..types import Float, Int, Vectors
 from .declare import metric
 from .graded_ranking import sums_at, up_to
 

@@ -22,7 +22,7 @@ from ..files.weights import check_vectors, of_each_length
 from ..log import logged
 from ..numeric.parallel import submit
 from ..options import public, settings, spell
-from ..types import Embeddings, PathLike, Split, Vectors
+from ..types import Embeddings, PathLike, TestSet, Vectors
 from . import names
 from .choices import PRECISIONS, Choices
 from .device import devices_of, facts, float32
@@ -55,7 +55,7 @@ class Encoded:
 
     images: Embeddings
     captions: Embeddings
-    split: Split
+    split: TestSet
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -72,13 +72,13 @@ class Encoded:
         arrays: dict[str, Any] = {
             "image_embeddings": self.images.vectors,
             "text_embeddings": self.captions.vectors,
-            "image_ids": self.split.image_ids,
-            "text_ids": self.split.caption_ids,
+            "image_ids": self.split.rows.ids,
+            "text_ids": self.split.columns.ids,
             "image_index": self.split.owners,
             "encoder": np.array(json.dumps(self.about)),
         }
         if self.split.name == "custom":
-            arrays["captions"] = np.array(self.split.captions)
+            arrays["captions"] = np.array(self.split.columns.texts)
         with write_atomically(path) as stream:
             np.savez(stream, **arrays)
 
@@ -188,7 +188,7 @@ class Loaded:
     def encode(self, inputs: Inputs, output: PathLike | None, progress: Progress | None) -> Encoded:
         """The vectors of a set; arguments and errors as for the function ``encode``."""
         encoder, split, parts = self.encoder, inputs.split, Parts(self.about)
-        strings = list(map(self.choices.applied, split.captions or ()))
+        strings = list(map(self.choices.applied, split.columns.texts or ()))
         try:
             with logged() as log:
                 self._check_encoder(strings)
@@ -202,7 +202,7 @@ class Loaded:
             raise UsageError(what, fix=f"leave {spell('precision')} out, or try another") from error
         _check(vectors, split, self.title, self.choices)
         notes = (*self.log.notes, *inputs.notes, *log.notes, *_notes(encoder, inputs.unused, strings, parts))
-        sides = (Embeddings("image", split.image_ids, vectors[0]), Embeddings("caption", split.caption_ids, vectors[1]))
+        sides = (Embeddings("image", split.rows.ids, vectors[0]), Embeddings("caption", split.columns.ids, vectors[1]))
         more = {"dim": sides[0].dim, "context": encoder.context, "inputs": inputs.identity()}
         result = Encoded(*sides, split, {**self.about, **more}, notes, (*self.log.warnings, *log.warnings))
         if output is not None:
@@ -280,9 +280,9 @@ def _batches(paths: Sequence[Image], batch: int, prepare: Callable[[Any], Any]) 
                 future.cancel()
 
 
-def _check(vectors: tuple[Vectors, Vectors], split: Split, title: str, choices: Choices) -> None:
+def _check(vectors: tuple[Vectors, Vectors], split: TestSet, title: str, choices: Choices) -> None:
     """Refuse vectors that are not finite, and sides of different width."""
-    for side, ids, array in zip(("image", "caption"), (split.image_ids, split.caption_ids), vectors, strict=True):
+    for side, ids, array in zip(("image", "caption"), (split.rows.ids, split.columns.ids), vectors, strict=True):
         wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
         if len(wrong):
             what = f"'{title}' gives vectors that are not finite for {len(wrong):,} {side}s (first: {ids[wrong[0]]})"

@@ -17,7 +17,7 @@ from ..sets.caption_files import with_image_files
 from ..sets.captions import with_captions
 from ..sets.choices import layouts
 from ..sets.packed_images import packed_images
-from ..types import PathLike, Split
+from ..types import PathLike, TestSet
 
 Image = Path | Packed
 
@@ -33,7 +33,7 @@ class Inputs:
         notes: what was decided when they were read.
     """
 
-    split: Split
+    split: TestSet
     images: Sequence[Image]
     unused: int
     notes: tuple[str, ...] = ()
@@ -41,13 +41,15 @@ class Inputs:
     @property
     def count(self) -> int:
         """Images and captions."""
-        return len(self.images) + len(self.split.caption_ids)
+        return len(self.images) + len(self.split.columns.ids)
 
     def identity(self) -> str:
         """Sixteen digits of the ids, the captions, and the files of the images (size and time)."""
-        ids = [ids.tolist() for ids in (self.split.image_ids, self.split.caption_ids, self.split.owners)]
+        ids = [ids.tolist() for ids in (self.split.rows.ids, self.split.columns.ids, self.split.owners)]
         return store.fingerprint(
-            *(list(map(str, of)) for of in ids), self.split.captions or (), [state_of(image) for image in self.images]
+            *(list(map(str, of)) for of in ids),
+            self.split.columns.texts or (),
+            [state_of(image) for image in self.images],
         )[:16]
 
 
@@ -72,13 +74,13 @@ def _read(images: PathLike, captions: PathLike | None, split: str | None, part: 
         if split is None and captions is None:
             fix = f"give {spell('captions', 'FILE')}, or {spell('split', 'NAME')} for a declared split"
             raise UsageError("the captions of the images are not given", fix=fix)
-        found = find_images(where, chosen.image_ids, names)
+        found = find_images(where, chosen.rows.ids, names)
         return Inputs(chosen, found.paths, found.unused)
     if split is None and captions is None:
         rows = packed.captions(part)
         image_ids, image_of = rows.images()
-        chosen, names = Split("custom", image_ids, rows.caption_id, image_of, rows.captions), packed.names
-    matched = match_images(list(packed.images), where, chosen.image_ids, names)
+        chosen, names = TestSet.captioned("custom", image_ids, rows.caption_id, image_of, rows.captions), packed.names
+    matched = match_images(list(packed.images), where, chosen.rows.ids, names)
     return Inputs(chosen, [packed.images[name] for name in matched], len(packed.images) - len(matched))
 
 
@@ -93,13 +95,13 @@ def state_of(image: Image) -> str:
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}{place}"
 
 
-def _of_split(split: str, captions: PathLike | None) -> Split:
+def _of_split(split: str, captions: PathLike | None) -> TestSet:
     choices = split not in catalogue.names() and layouts.is_known(split)
     known = layouts.load(split).split if choices else catalogue.load_split(split, captions=captions is None)
     return with_captions(known, None if captions is None else Path(captions))
 
 
-def _of_file(path: Path, part: str | None) -> tuple[Split, dict[str, str]]:
+def _of_file(path: Path, part: str | None) -> tuple[TestSet, dict[str, str]]:
     """The items of a file of captions, and the names of image files that it states."""
     if path.suffix == ".txt":
         what = "a .txt file of captions does not say which image they are of"
@@ -108,4 +110,4 @@ def _of_file(path: Path, part: str | None) -> tuple[Split, dict[str, str]]:
         )
     rows, names = with_image_files(path, part)
     image_ids, image_of = rows.images()
-    return Split("custom", image_ids, rows.caption_id, image_of, rows.captions), names
+    return TestSet.captioned("custom", image_ids, rows.caption_id, image_of, rows.captions), names

@@ -127,7 +127,7 @@ def encode_all(
 
 def _file(loaded: Loaded, inputs: Inputs, named: tuple[Path, str, str], progress: Progress) -> EncodedFile:
     path = named[0]
-    facts = (*named, inputs.split.name, len(inputs.images), len(inputs.split.caption_ids))
+    facts = (*named, inputs.split.name, len(inputs.images), len(inputs.split.columns.ids))
     there = _described(path)
     wanted = {**loaded.about, "context": loaded.encoder.context, "inputs": inputs.identity()}
     wanted = json.loads(json.dumps(wanted))  # lists for tuples, as in the file

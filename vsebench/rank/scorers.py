@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import frozen
 from ..errors import BadInput
 from ..numeric.parallel import default_threads, each, spread
 from ..options import spell
-from ..types import SAFE_LENGTH, Both, Embeddings, Float, Int, Vectors, frozen
+from ..types import SAFE_LENGTH, Both, Embeddings, Float, Int, Vectors
 from .kernels import pair_dots
 
 UNIT_ROUNDOFF = 2.0**-24

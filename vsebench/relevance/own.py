@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import numbers
 from ..errors import BadInput, UsageError, shown
 from ..files.ids import places
 from ..files.pairs import Pairs, place
@@ -16,7 +17,7 @@ from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
 from ..log import logged, warn
 from ..options import spell
-from ..types import BOTH, DIRECTIONS, Bool, Both, Float, Int, TestSet, Which, numbers
+from ..types import BOTH, DIRECTIONS, Bool, Both, Float, Int, TestSet, Which
 from .gains import Gains, Spec
 from .grades import Grades, of_pairs
 from .labels import in_memory, of_labels, read_labels

@@ -19,7 +19,7 @@ from ..files.regular import expanded
 from ..log import about
 from ..options import spell
 from ..registry import unknown
-from ..types import DIRECTIONS, Both, Direction, Relevance, Split, TestSet
+from ..types import DIRECTIONS, Both, Direction, Relevance, TestSet
 from .gains import Gains, Progress, Spec
 from .grades import Grades, as_gains
 
@@ -250,9 +250,9 @@ def named() -> list[str]:
     return [name for name, source in kinds_of_gains().items() if not source.endings]
 
 
-def judgements_of(split: Split) -> dict[str, Source]:
+def judgements_of(split: TestSet) -> dict[str, Source]:
     """The judgements that apply to a split, installed or not, ``gt`` first."""
-    return {name: source for name, source in judgements().items() if source.covers(split.test_set)}
+    return {name: source for name, source in judgements().items() if source.covers(split)}
 
 
 def is_gains(view: str) -> bool:
@@ -275,7 +275,7 @@ def takes_others(key: str) -> bool:
     return key in SETTINGS and bool(SETTINGS[key].other)
 
 
-def load(name: str, split: Split, direction: Direction) -> Relevance:
+def load(name: str, split: TestSet, direction: Direction) -> Relevance:
     """The positives of one source of judgements over the items of a split.
 
     Args:
@@ -293,7 +293,7 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
     if name not in (known := judgements()):
         only = f"those that are given with {spell('judgements')} are known to that evaluation only"
         raise unknown("judgements", name, known).also(only)
-    return known[name].positives(split.test_set)[DIRECTIONS.index(direction)]
+    return known[name].positives(split)[DIRECTIONS.index(direction)]
 
 
 def source_of(head: str) -> Source | None:
@@ -373,7 +373,7 @@ def _own_settings(source: Source, parts: list[str]) -> tuple[list[str], list[str
     return parts[:end], parts[end:]
 
 
-def load_gains(text: str | Spec, split: Split, progress: Progress | None = None) -> Gains:
+def load_gains(text: str | Spec, split: TestSet, progress: Progress | None = None) -> Gains:
     """The gains of a split.
 
     Args:
@@ -386,7 +386,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
         BadInput: the split has no captions, or a file is damaged.
         MissingPackage: something has to be installed or built first; the message has the command.
     """
-    return gains_of(text, split.test_set, progress)
+    return gains_of(text, split, progress)
 
 
 def gains_of(text: str | Spec, test: TestSet, progress: Progress | None = None) -> Gains:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import printable
-from ..types import Direction, Float, Int, Split
+from ..types import Direction, Float, Int, TestSet
 from .lists import NOTHING, Lists
 from .values import SIDE
 
@@ -70,7 +70,7 @@ class Explorer:
         notes: what is left out, and how to get it.
     """
 
-    split: Split
+    split: TestSet
     systems: tuple[str, ...]
     metric: str | None
     gains: str | None
@@ -85,7 +85,7 @@ class Explorer:
 
     def queries(self, direction: Direction) -> int:
         """The number of queries; an image without a caption is none."""
-        return len(np.unique(self.split.owners)) if SIDE[direction] == "image" else len(self.split.caption_ids)
+        return len(np.unique(self.split.owners)) if SIDE[direction] == "image" else len(self.split.columns.ids)
 
     @property
     def k(self) -> int:
@@ -104,9 +104,9 @@ def to_json(explorer: Explorer) -> str:
         "metric": explorer.metric,
         "gains": explorer.gains,
         "k": k,
-        "images": [printable(str(i)) for i in split.image_ids.tolist()],
-        "captionIds": [printable(str(i)) for i in split.caption_ids.tolist()],
-        "captions": None if split.captions is None else [printable(text.strip()) for text in split.captions],
+        "images": [printable(str(i)) for i in split.rows.ids.tolist()],
+        "captionIds": [printable(str(i)) for i in split.columns.ids.tolist()],
+        "captions": None if split.columns.texts is None else [printable(text.strip()) for text in split.columns.texts],
         "imageOf": _integers(split.owners),
         "thumbnails": {str(i): base64.b64encode(data).decode("ascii") for i, data in explorer.thumbnails.items()},
         "sides": {side.direction: _side(side, k) for side in explorer.sides},

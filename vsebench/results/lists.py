@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..types import QUERIES_OF, Direction, Int, Split, Vectors
+from ..types import QUERIES_OF, Direction, Int, TestSet, Vectors
 from .packed import pack, unpack
 from .values import SIDE
 
@@ -59,7 +59,7 @@ def write(lists: Sequence[Lists]) -> list[dict[str, Any]]:
     ]
 
 
-def read(documents: Sequence[ListsDocument], items: Split) -> tuple[Lists, ...]:
+def read(documents: Sequence[ListsDocument], items: TestSet) -> tuple[Lists, ...]:
     """The lists of a document; ``items`` are those of the report.
 
     Raises:
@@ -70,9 +70,9 @@ def read(documents: Sequence[ListsDocument], items: Split) -> tuple[Lists, ...]:
     return tuple(_read(d, items) for d in documents)
 
 
-def _read(document: ListsDocument, items: Split) -> Lists:
+def _read(document: ListsDocument, items: TestSet) -> Lists:
     direction, k = document.direction, document.k
-    queries, gallery = len(items.ids(SIDE[direction])), len(items.ids(SIDE[QUERIES_OF[direction]]))
+    queries, gallery = len(items.side(SIDE[direction]).ids), len(items.side(SIDE[QUERIES_OF[direction]]).ids)
     name = f"lists ({direction})"
     found = _unpacked(document.items, name, (queries, k), "i") + NOTHING
     inside = found[found != NOTHING]

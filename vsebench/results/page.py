@@ -89,7 +89,7 @@ class Page(Rendered):
         found = self.explorer
         shown = None if found is None else {
             "queries": {s.direction: found.queries(s.direction) for s in found.sides},
-            "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
+            "items": found.k, "captions": found.split.columns.texts is not None, "thumbnails": len(found.thumbnails),
         }  # fmt: skip
         titles, charts = [part.title for part in self.parts], [panel.name for panel in self.panels]
         return {**super().to_dict(), "parts": titles, "charts": charts, "explorer": shown}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .. import signature
 from ..relevance.sources import LABELS, heading
-from ..types import Direction, Split
+from ..types import Direction, TestSet
 from . import lists, per_query, values
 from .charts import Panel, curves
 from .format import ARROWS, UNITS, interval_words
@@ -67,7 +67,7 @@ class Report(Drawn):
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Resampling | None = None
     parts: tuple[Result, ...] = field(default=(), repr=False)
-    items: Split | None = field(default=None, repr=False)
+    items: TestSet | None = field(default=None, repr=False)
     lists: tuple[Lists, ...] = field(default=(), repr=False)
 
     def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:

@@ -14,7 +14,7 @@ from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..numeric.parallel import each
 from ..sets.declared import DECLARED
-from ..types import Direction, Int, Modality, Split
+from ..types import Direction, Int, Modality, TestSet
 from .model import MetricName, Result, plain
 from .packed import pack, unpack
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption"}
 
 
-def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
+def write(items: TestSet, results: Sequence[Result]) -> dict[str, Any]:
     """The section ``per_query`` of a document: the values of all results that have some.
 
     Args:
@@ -32,19 +32,19 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
         results: their queries are among ``items``.
     """
     found = [r for r in results if r.per_query is not None and r.queries is not None]
-    rows = items.places[1]
+    rows = items.columns.places
     return {
-        "images": pack(items.image_ids),
-        "captions": pack(items.caption_ids),
+        "images": pack(items.rows.ids),
+        "captions": pack(items.columns.ids),
         "image_of": None if items.image_of is None else pack(items.image_of),
         **({} if rows is None else {"caption_rows": pack(rows)}),
-        "fold": None if items.fold is None else pack(items.fold),
+        "fold": None if items.row_folds is None else pack(items.row_folds),
         "columns": each(partial(_column, items), found),
     }
 
 
-def _column(items: Split, result: Result) -> dict[str, Any]:
-    ids = items.ids(SIDE[result.direction])  # type: ignore[index]
+def _column(items: TestSet, result: Result) -> dict[str, Any]:
+    ids = items.side(SIDE[result.direction]).ids  # type: ignore[index]
     at = places(ids, result.queries)  # type: ignore[arg-type]
     found = {
         **plain(result, "metric", "direction"),
@@ -54,7 +54,7 @@ def _column(items: Split, result: Result) -> dict[str, Any]:
     return found | ({} if result.influence is None else {"influence": [pack(half) for half in result.influence]})
 
 
-def read(section: PerQueryDocument, split: str) -> Split:
+def read(section: PerQueryDocument, split: str) -> TestSet:
     """The items of the section; ``split`` is their name.
 
     Raises:
@@ -65,14 +65,14 @@ def read(section: PerQueryDocument, split: str) -> Split:
     rows = None if section.caption_rows is None else _integers(section.caption_rows, "caption_rows", len(captions))
     owner = None if section.image_of is None else _integers(section.image_of, "image_of", len(captions))
     in_folds = split in DECLARED and DECLARED[split].in_folds
-    items = Split(split, images, captions, owner, None, fold, (None, rows), in_folds)
-    if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.caption_ids))):
+    items = TestSet.captioned(split, images, captions, owner, None, fold, in_folds)
+    if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.columns.ids))):
         raise BadInput("caption_rows does not number the captions", fix="write the report again")
-    return items
+    return replace(items, columns=replace(items.columns, places=rows))
 
 
 def restore(
-    section: PerQueryDocument, items: Split, results: Sequence[Result], parse: Callable[[str], MetricName]
+    section: PerQueryDocument, items: TestSet, results: Sequence[Result], parse: Callable[[str], MetricName]
 ) -> tuple[Result, ...]:
     """``results`` with their per-query values; ``items`` are from ``read``, ``parse`` gives the metric of a name.
 
@@ -86,9 +86,9 @@ def restore(
     return tuple(r if column is None else _restored(r, column, items) for r, column in found)
 
 
-def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
+def _restored(result: Result, column: ColumnDocument, items: TestSet) -> Result:
     name = f"per_query: {column.metric} {column.direction}"
-    ids = items.ids(SIDE[column.direction])
+    ids = items.side(SIDE[column.direction]).ids
     at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name, len(ids))
     values = _unpacked(column.values, name, len(at))
     if values.dtype.kind not in "if" or not np.isfinite(values).all() or len(values) != len(at):
@@ -101,8 +101,8 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
         raise BadInput(f"{name} names a query twice, or one that does not exist", fix="write the report again")
     influence = None
     if column.influence is not None:
-        halves = [_unpacked(half, name, len(items.image_ids)) for half in column.influence]
-        if any(h.dtype.kind not in "if" or len(h) != len(items.image_ids) or not np.isfinite(h).all() for h in halves):
+        halves = [_unpacked(half, name, len(items.rows.ids)) for half in column.influence]
+        if any(h.dtype.kind not in "if" or len(h) != len(items.rows.ids) or not np.isfinite(h).all() for h in halves):
             what = f"{name} has influences that are not one finite number an image"
             raise BadInput(what, fix="write the report again")
         influence = np.array(halves, np.float64)

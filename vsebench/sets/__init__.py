@@ -3,7 +3,7 @@
 ::
 
     arrays, ids (files) ─► items, owners ─► match ─► align ─► a split, with vectors, scores or lists in its order
-    file or package ─► SetSource.build ─► CaptionRows ─► stored (cache) ─► catalogue.load_split ─► Split
+    file or package ─► SetSource.build ─► CaptionRows ─► stored (cache) ─► catalogue.load_split ─► TestSet
 
 - rows: one row an item: ``items``; which image a text is of: ``owners``; which row is which item: ``match``; all of
   them, and the order of the split: ``align``; what has no ids: ``placing``; the captions of a split: ``captions``

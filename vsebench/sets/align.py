@@ -24,7 +24,7 @@ from ..files.regular import MAPPED
 from ..log import note, warn
 from ..memory import require
 from ..options import spell
-from ..types import SIDES, Direction, Embeddings, Int, Split, Tops
+from ..types import SIDES, Direction, Embeddings, Int, TestSet, Tops
 from . import catalogue as splits
 from .declared import DECLARED
 from .items import (
@@ -42,14 +42,14 @@ Array = npt.NDArray[Any]
 
 
 def align_embeddings(
-    raw: Raw, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    raw: Raw, split: TestSet | str | None, captions_per_image: int | None = None, captions: Path | None = None,
     judged: bool = False,
 ) -> tuple[Matched, tuple[Embeddings, Embeddings]]:  # fmt: skip
     """Check vectors, match them to a split and put them in its order as float32.
 
     Args:
         raw: as read.
-        split: a declared split or ``custom``; None: the ids decide. A Split: rows are matched to it by id where there
+        split: a declared split or ``custom``; None: the ids decide. A TestSet: rows are matched to it by id where there
             are ids, else they are in its order.
         captions_per_image, captions, judged: see ``match.match_rows``.
 
@@ -65,7 +65,7 @@ def align_embeddings(
         raw = padded
     audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
     declared = split is not None and split != "custom"
-    raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image, declared)
+    raw = one_row_an_image(raw, None if isinstance(split, TestSet) else captions_per_image, declared)
     rounded: list[str] = []
     converted: list[str] = []
     for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
@@ -79,15 +79,15 @@ def align_embeddings(
     for sides, how in ((rounded, "float64: rounded to float32"), (converted, "float16: converted to float32, exactly")):
         note(f"{' and '.join(sides)} vectors are {how}" if sides else "", weight="detail")
     found = _matched(raw, split, captions_per_image, captions, judged)
-    images = Embeddings("image", found.split.image_ids, _in_order(raw.images, found.rows[0], "image"))
-    texts = Embeddings("caption", found.split.caption_ids, _in_order(raw.texts, found.rows[1], "text"))
+    images = Embeddings("image", found.split.rows.ids, _in_order(raw.images, found.rows[0], "image"))
+    texts = Embeddings("caption", found.split.columns.ids, _in_order(raw.texts, found.rows[1], "text"))
     warn(unusual(raw))
     return found, (images, texts)
 
 
-def only(raw: Raw, split: Split) -> Raw:
+def only(raw: Raw, split: TestSet) -> Raw:
     """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
-    sides = ((raw.images, raw.image_ids, split.image_ids), (raw.texts, raw.text_ids, split.caption_ids))
+    sides = ((raw.images, raw.image_ids, split.rows.ids), (raw.texts, raw.text_ids, split.columns.ids))
     kept = [
         np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else match(ids, known)[0] >= 0
         for rows, ids, known in sides
@@ -106,8 +106,8 @@ def only(raw: Raw, split: Split) -> Raw:
 
 
 def align_scores(
-    raw: Raw, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
-    finite: bool = True, judged: bool = False, direction: Direction | None = None,
+    raw: Raw, split: TestSet | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    finite: bool = True, judged: bool = False, direction: Direction | None = None, stated: bool = False,
 ) -> tuple[Matched, Array]:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
@@ -116,6 +116,7 @@ def align_scores(
         finite: every pair has a score, or -inf; otherwise NaN and infinite values may stand for
             missing ones.
         direction: the one that the scores were given for, if they were given for one.
+        stated: the user says that rows are images.
 
     Raises:
         BadInput: a wrong or transposed shape, a square one of ``t2i`` without ids, scores that ``audit`` refuses, rows
@@ -132,9 +133,11 @@ def align_scores(
         audit.check_finite(raw.values, "image (score)", where, lowest=True)
     scores = raw.values
     n_image, n_text = scores.shape
-    if direction == "t2i" and n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None:
+    square = n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None and not stated
+    if direction == "t2i" and square:
         what = f"the rows of a square t2i score matrix {scores.shape} may be images or texts"
-        fix = "give image_ids and text_ids, and images as rows (scores.T if the rows are texts)"
+        typed = spell("scores", f"t2i={where}:rows=texts")
+        fix = f"write {typed} or rows=images, or give image_ids and text_ids with images as rows (scores.T)"
         raise BadInput(what, where=where, fix=fix)
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
@@ -146,7 +149,7 @@ def align_scores(
     except SidesSwapped as error:
         what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
         raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
-    if n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None and found.split.name == "custom":
+    if square and found.split.name == "custom":
         note("a square matrix without ids: its rows are taken to be images and its columns texts")
     if scores.dtype == np.float16:
         warn("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
@@ -154,12 +157,12 @@ def align_scores(
 
 
 def _matched(
-    raw: Raw, split: Split | str | None, captions_per_image: int | None, captions: Path | None, judged: bool
+    raw: Raw, split: TestSet | str | None, captions_per_image: int | None, captions: Path | None, judged: bool
 ) -> Matched:  # fmt: skip
     """The rows of a file matched to a split; a custom one with the captions of the file."""
     found = match_rows(raw, split, captions_per_image, captions, judged)
     strings = raw.captions
-    if strings is None or isinstance(split, Split):
+    if strings is None or isinstance(split, TestSet):
         return found
     if found.split.name != "custom":
         note(f"the captions in the file are not used: those of {found.split.name} are declared")
@@ -169,10 +172,10 @@ def _matched(
         raise BadInput(what, where=raw.where, fix="save one caption a text row")
     if (rows := found.rows[1]) is not None:
         strings = tuple(strings[row] for row in rows.tolist())
-    return replace(found, split=replace(found.split, captions=strings))
+    return replace(found, split=found.split.with_texts(strings))
 
 
-def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> tuple[Split, dict[Direction, Tops]]:
+def align_lists(runs: Sequence[Pairs], name: TestSet | str | None) -> tuple[TestSet, dict[Direction, Tops]]:
     """A declared split and the lists of runs, as indices of it, by direction; queries without a list have an empty one.
 
     Args:
@@ -189,17 +192,17 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> tuple[Split,
         lists = f"{spell('judgements', 'NAME=FILE')} of these lists"
         fix = f"give {spell('split', 'NAME')} of `vsebench data list`, or {lists}"
         raise UsageError(what, fix=fix)
-    split = name if isinstance(name, Split) else splits.load_split(name) if name else split_of(runs)
+    split = name if isinstance(name, TestSet) else splits.load_split(name) if name else split_of(runs)
     found: dict[Direction, Tops] = {}
     origin: dict[Direction, str] = {}
     for pairs in runs:
-        placed = place(pairs, split.test_set, strict=True)
+        placed = place(pairs, split, strict=True)
         direction = placed.direction
         assert direction is not None  # it is placed
         if direction in found:
             what = f"holds {direction}, as does {origin[direction]}"
             raise BadInput(what, where=pairs.where, fix="give one run a direction")
-        queries, gallery = (len(split.ids(side)) for side in SIDES[direction])
+        queries, gallery = (len(split.side(side).ids) for side in SIDES[direction])
         order, ties = np.argsort(placed.query, kind="stable"), None
         query = placed.query[order]
         if placed.number is not None:
@@ -225,7 +228,7 @@ def _rounds(array: Array) -> bool:
     )
 
 
-def split_of(runs: Sequence[Pairs]) -> Split:
+def split_of(runs: Sequence[Pairs]) -> TestSet:
     """The first declared split that has most of the queries of some lists.
 
     Raises:
@@ -240,7 +243,7 @@ def split_of(runs: Sequence[Pairs]) -> Split:
         except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
             continue
         # A few shared ids may be a coincidence, a majority is not.
-        known = [(match(q, split.image_ids)[0] >= 0) | (match(q, split.caption_ids)[0] >= 0) for q in queries]
+        known = [(match(q, split.rows.ids)[0] >= 0) | (match(q, split.columns.ids)[0] >= 0) for q in queries]
         if np.concatenate(known).mean() > 0.5:
             return split
     raise UnknownItems(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..files.read import read_captions
 from ..files.textfile import read_text
 from ..log import note
 from ..options import spell
-from ..types import Split
+from ..types import TestSet
 from . import catalogue as splits
 from . import stored
 from .caption_files import from_file, lines_of
@@ -33,7 +32,7 @@ def is_file(captions: Captions) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(captions, (str, os.PathLike))
 
 
-def with_captions(split: Split, captions: Captions | None = None) -> Split:
+def with_captions(split: TestSet, captions: Captions | None = None) -> TestSet:
     """The same split with its captions.
 
     Args:
@@ -53,25 +52,25 @@ def with_captions(split: Split, captions: Captions | None = None) -> Split:
         found = (
             _from_file(split, Path(captions)) if isinstance(captions, (str, os.PathLike)) else _in_rows(split, captions)
         )
-    elif split.captions is not None:
-        found = split.captions
+    elif split.columns.texts is not None:
+        found = split.columns.texts
     elif split.name != "custom":
         found = _by_id(split, splits.load_split(split.name, captions=True))
     else:
         found = _coco_captions(split)
-    return dataclasses.replace(split, captions=found)
+    return split.with_texts(found)
 
 
-def _from_file(split: Split, path: Path) -> tuple[str, ...]:
+def _from_file(split: TestSet, path: Path) -> tuple[str, ...]:
     if (arrays := read_captions(path)) is not None:
         ids, strings = arrays
         if ids is None:
             return _in_rows(split, strings, path)
-        at = rows_of(ids, split.caption_ids, split.image_ids, "text", split.name, path)
+        at = rows_of(ids, split.columns.ids, split.rows.ids, "text", split.name, path)
         return tuple(strings[row] for row in at.tolist())
     if (lines := lines_of(path)) is not None:
         return _in_rows(split, lines, path)
-    return _pick(split, from_file(path, split.caption_ids), f"{path}")
+    return _pick(split, from_file(path, split.columns.ids), f"{path}")
 
 
 def without_ids(captions: Captions) -> bool:
@@ -89,32 +88,32 @@ def check_file(path: Path) -> None:
         read_text(path)
 
 
-def _in_rows(split: Split, lines: Sequence[str], path: Path | None = None) -> tuple[str, ...]:
+def _in_rows(split: TestSet, lines: Sequence[str], path: Path | None = None) -> tuple[str, ...]:
     """Captions without ids in the order of the split."""
-    if len(lines) != len(split.caption_ids):
+    if len(lines) != len(split.columns.ids):
         unit, verb = ("line", "holds") if path is not None else ("string", "captions has")
-        given, wanted = count_of(len(lines), unit), count_of(len(split.caption_ids), "caption")
+        given, wanted = count_of(len(lines), unit), count_of(len(split.columns.ids), "caption")
         what = f"{verb} {given} for the {wanted} of split '{split.name}'"
         fix = f"give one caption a {'line' if path is not None else 'vector'}, in the order of the text vectors"
         raise BadInput(what, where=path, fix=fix)
-    rows = order(split.test_set, "caption")
+    rows = order(split, "caption")
     return tuple(lines) if rows is None else tuple(lines[i] for i in rows.tolist())
 
 
-def _by_id(split: Split, other: Split) -> tuple[str, ...]:
-    if other.captions is not None and np.array_equal(split.caption_ids, other.caption_ids):
-        return other.captions
-    rows = CaptionRows(other.image_ids[other.owners], other.caption_ids, other.captions, other.name)
+def _by_id(split: TestSet, other: TestSet) -> tuple[str, ...]:
+    if other.columns.texts is not None and np.array_equal(split.columns.ids, other.columns.ids):
+        return other.columns.texts
+    rows = CaptionRows(other.rows.ids[other.owners], other.columns.ids, other.columns.texts, other.name)
     return _pick(split, rows, None)
 
 
-def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
+def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
     """The string of every caption of the split, by id; by row where the ids of the split are row numbers."""
     if rows.captions is None:
         raise BadInput("holds no captions", where=where, fix="give a file that holds captions")
-    n = len(split.caption_ids)
-    counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
-    if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.caption_ids).all():
+    n = len(split.columns.ids)
+    counted = split.columns.ids.dtype.kind == "i" and np.array_equal(split.columns.ids, np.arange(n))
+    if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.columns.ids).all():
         # Rows correspond only if both group the captions by image in the same way.
         if not _same_groups(rows.image_id, split.owners):
             raise BadInput(
@@ -123,9 +122,9 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
                 fix="give text_ids with the embeddings, or the captions in the order of the text vectors",
             )
         return rows.captions
-    at, how = match(split.caption_ids, rows.caption_id)
+    at, how = match(split.columns.ids, rows.caption_id)
     note(f"captions are matched {how}" if how else "", weight="detail")
-    absent = split.caption_ids[at < 0]
+    absent = split.columns.ids[at < 0]
     if len(absent):
         raise BadInput(
             f"lacks {len(absent):,} of the {n:,} captions of split '{split.name}' (first: {absent[0]})",
@@ -144,13 +143,13 @@ def _same_groups(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
     return bool(pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])))
 
 
-def _coco_captions(split: Split) -> tuple[str, ...]:
+def _coco_captions(split: TestSet) -> tuple[str, ...]:
     """The captions of a custom split whose caption ids are those of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom split are not known",
         fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption a line, or .jsonl)",
     )
-    ids = split.caption_ids
+    ids = split.columns.ids
     try:
         known = stored.coco_id_rows().caption_id
         if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import count_of
 from ..files.caption_rows import CaptionRows, rows_sha256, texts_sha256
 from ..options import public
-from ..types import Split
+from ..types import TestSet
 from .declared import DeclaredSplit
 from .identity import DeclaredSets, settle
 from .own import OwnSets
@@ -44,7 +44,7 @@ def declared(name: str) -> DeclaredSplit:
 
 
 @public
-def load_split(name: str, *, captions: bool = False) -> Split:
+def load_split(name: str, *, captions: bool = False) -> TestSet:
     """A declared split, from the cache or else from installed packages; nothing is written.
 
     Both ``coco-5k`` and ``coco-1k`` have the five folds of 1,000 images. Ids alone take some milliseconds, captions
@@ -69,11 +69,13 @@ def load_split(name: str, *, captions: bool = False) -> Split:
     return split_of(settle(source.rows(split, captions=captions), split, source.again(name)), split)
 
 
-def split_of(rows: CaptionRows, split: DeclaredSplit) -> Split:
+def split_of(rows: CaptionRows, split: DeclaredSplit) -> TestSet:
     """The split of rows that are proven to be the declared one, in canonical order."""
     image_ids, image_of = rows.images()
     fold = None if split.fold_size is None else np.arange(len(image_ids), dtype=np.int64) // split.fold_size
-    return Split(split.name, image_ids, rows.caption_id, image_of, rows.captions, fold, in_folds=split.in_folds)
+    return TestSet.captioned(
+        split.name, image_ids, rows.caption_id, image_of, rows.captions, fold, in_folds=split.in_folds
+    )
 
 
 def build(

@@ -6,7 +6,6 @@ image of every text is given by ``image_of_text``, known from COCO ids, or follo
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
-from ..files.ids import counts_rows, match
+from ..files.ids import match
 from ..files.raw import Raw
 from ..log import Weight, logged, note, warn
 from ..options import spell
-from ..types import Ids, Int, Split
+from ..types import SIDES, Ids, Int, Side, TestSet
 from . import catalogue as splits
 from .owners import (
     NoOwners,
@@ -26,9 +25,9 @@ from .owners import (
     and_why,
     given_owners,
     known_owners,
-    named_by_text_ids,
     owners_in_order,
     places_in_coco,
+    without_image_ids,
 )
 from .placing import Rows, in_order, order, own_order, suggestion
 from .source import source_of, sources, split_of_ids
@@ -43,19 +42,19 @@ class Matched:
         rows: (image,) and (caption,) int64 row of every item, None where the rows are in the order of the split.
     """
 
-    split: Split
+    split: TestSet
     rows: Rows
 
 
 def match_rows(
-    file: Raw, name: Split | str | None = None, captions_per_image: int | None = None, captions: Path | None = None,
+    file: Raw, name: TestSet | str | None = None, captions_per_image: int | None = None, captions: Path | None = None,
     judged: bool = False,
 ) -> Matched:  # fmt: skip
     """Match the rows of a file to the items of a split.
 
     Args:
         file: as read.
-        name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``. A ``Split``:
+        name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``. A ``TestSet``:
             rows are matched to it by id where there are ids, else they are in its order.
         captions_per_image: for files without image_of_text: texts an image, in order. Five by default where there are
             no ids; rows with ids that do not tell the image of a text are refused without it.
@@ -68,12 +67,9 @@ def match_rows(
             look swapped, wrong numbers of rows.
         UsageError: an unknown split.
     """
-    if isinstance(name, Split):
+    if isinstance(name, TestSet):
         with logged():
-            if name.name == "custom" and counts_rows(name.caption_ids):
-                with suppress(BadInput):  # text ids that name the images, as in the file that the split is made of
-                    return _declared(named_by_text_ids(file)[0], name)
-            return _declared(file, name)
+            return _declared(without_image_ids(file) if name.columns.numbered else file, name)
     if name is None and file.image_ids is None and file.text_ids is None:
         if captions_per_image is None:
             warn(suggestion(file.n_image, file.n_text))
@@ -157,7 +153,7 @@ def _nearly_coco(file: Raw) -> str:
         return "custom"
     known, *sides = coco
     assert file.image_ids is not None and file.text_ids is not None  # they have places
-    turned = match(file.image_ids, known.caption_ids)[0], match(file.text_ids, known.image_ids)[0]
+    turned = match(file.image_ids, known.columns.ids)[0], match(file.text_ids, known.rows.ids)[0]
     if all((at >= 0).all() for at in turned):
         raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
     # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
@@ -173,16 +169,16 @@ def _nearly_coco(file: Raw) -> str:
         raise
 
 
-def _declared(file: Raw, split: Split) -> Matched:
-    n_image, n_caption = len(split.image_ids), len(split.caption_ids)
+def _declared(file: Raw, split: TestSet) -> Matched:
+    n_image, n_caption = len(split.rows.ids), len(split.columns.ids)
     turned = (file.n_image, file.n_text) == (n_caption, n_image) and n_image != n_caption
     if turned and file.image_ids is None and file.text_ids is None:
         raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows for '{split.name}'", file.where)
     rows: list[Int | None] = []
     unnamed: list[str] = []
     for side, ids, n, known, other in (
-        ("image", file.image_ids, file.n_image, split.image_ids, split.caption_ids),
-        ("text", file.text_ids, file.n_text, split.caption_ids, split.image_ids),
+        ("image", file.image_ids, file.n_image, split.rows.ids, split.columns.ids),
+        ("text", file.text_ids, file.n_text, split.columns.ids, split.rows.ids),
     ):
         if ids is None:
             if n != len(known):
@@ -191,27 +187,28 @@ def _declared(file: Raw, split: Split) -> Matched:
                     where=file.where,
                     fix=and_why(f"give one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
-            rows.append(order(split.test_set, "image" if side == "image" else "caption"))
+            rows.append(order(split, "image" if side == "image" else "caption"))
             unnamed.append(side)
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     note(in_order(" and ".join(unnamed), split.name, own_order(split.name)) if unnamed else "")
     _refuse_contradiction(file, split, rows[0], rows[1])
-    note(_images_without_texts(split.owners, len(split.image_ids)))
+    if split.image_of is not None:
+        note(_images_without_texts(split.image_of, len(split.rows)))
     return Matched(split, (rows[0], rows[1]))
 
 
-def _refuse_contradiction(file: Raw, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
+def _refuse_contradiction(file: Raw, split: TestSet, image_rows: Int | None, text_rows: Int | None) -> None:
     """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
-    if file.image_of_text is None:
+    if file.image_of_text is None or split.image_of is None:
         return
     if file.image_ids is None:
-        named = split.image_ids.copy()  # of the rows of the file, as they were placed
-        named[slice(None) if image_rows is None else image_rows] = split.image_ids
+        named = split.rows.ids.copy()  # of the rows of the file, as they were placed
+        named[slice(None) if image_rows is None else image_rows] = split.rows.ids
         file = replace(file, image_ids=named)
     image_row, _ = given_owners(file)
     given = _image_index(file, image_row, image_rows, text_rows)
-    wrong = np.flatnonzero(given != split.owners)
+    wrong = np.flatnonzero(given != split.image_of)
     if len(wrong):
         row = int(wrong[0]) if text_rows is None else int(text_rows[wrong[0]])
         raise BadInput(
@@ -279,48 +276,44 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
 
 
 def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, judged: bool) -> Matched:
-    given = file
-    if file.derived and file.text_ids is not None:  # ids come before the order of rows
-        file = replace(file, image_of_text=None, derived=False)
-    file, named = named_by_text_ids(file)
-    if given.derived and not named and known_owners(file, captions) is None:
-        file = given
+    weight: Weight = "detail"
+    known = known_owners(file, captions, judged)
+    if not judged:
+        file = without_image_ids(file)
     for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
-    weight: Weight = "detail"
-    if file.image_of_text is not None:
-        image_row, words = given_owners(file)
-        times, words = captions_per_image, named or ("" if file.derived else words)
+    image_row: Int | None = None
+    if known is not None:
+        image_row, words = known
+        times = captions_per_image
         if times and not np.array_equal(image_row, np.arange(file.n_text) // times):
             what = f"{spell('captions_per_image', times)} contradicts what the rows say"
             raise UsageError(f"{what}{words and f': {words}'}", where=file.where, fix="leave it out")
     else:
-        known = known_owners(file, captions)
         if captions_per_image is None:
             _refuse_part_of_known(file)
+        weight = "decision"
         try:
-            image_row, words = known or owners_in_order(file, captions_per_image)
-            weight = "detail" if known else "decision"
+            image_row, words = owners_in_order(file, captions_per_image)
         except NoOwners:
             if not judged:
                 raise
-            weight = "decision"
-            image_row, words = None, "captions have no image of their own: judgements alone say what is relevant"
+            words = "captions have no image of their own: judgements alone say what is relevant"
     note(words, weight=weight)
     if image_row is not None:
         warn(_images_without_texts(image_row, file.n_image, file))
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
-    image_rows = None if file.image_ids is None else np.argsort(file.image_ids, kind="stable")
-    text_rows = None if file.text_ids is None else np.argsort(file.text_ids, kind="stable")
-    image_of = None if image_row is None else _image_index(file, image_row, image_rows, text_rows)
-    image_ids = np.arange(file.n_image) if file.image_ids is None else file.image_ids[image_rows]
-    text_ids = np.arange(file.n_text) if file.text_ids is None else file.text_ids[text_rows]
-    try:
-        split = Split("custom", image_ids, text_ids, image_of)
-    except BadInput as error:
-        raise BadInput(error.what, where=file.where, fix=error.fix) from None
-    return Matched(split, (image_rows, text_rows))
+    first, second = (None if ids is None else np.argsort(ids, kind="stable") for ids in (file.image_ids, file.text_ids))
+    image_of = None if image_row is None else _image_index(file, image_row, first, second)
+    (row, column), counts = SIDES["i2t"], (file.n_image, file.n_text)
+    rows = Side(row, _sorted(file.image_ids, first, counts[0]), numbered=first is None)
+    columns = Side(column, _sorted(file.text_ids, second, counts[1]), numbered=second is None)
+    return Matched(TestSet("custom", rows, columns, image_of), (first, second))
+
+
+def _sorted(ids: Ids | None, order: Int | None, n: int) -> Ids:
+    return np.arange(n) if ids is None else ids[order]
 
 
 def _image_index(file: Raw, image_row: Int, image_rows: Int | None, text_rows: Int | None) -> Int:

@@ -1,8 +1,12 @@
-"""The image of every text: given by row, by id or as numbers of texts; known from ids; or in the order of the rows."""
+"""The image of every text, from the first of these that is present.
+
+An explicit field (``image_of_text`` and its other names), a file of captions with ids, COCO's ids, text ids of the form
+``NAME#k``, text ids that are ids of images, rows that repeat, and the order of the rows. Never from parts of an id.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +14,19 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, count_of
 from ..files.audit import shown
-from ..files.ids import match, without_ending
-from ..files.members import OWNER_IDS, OWNER_ROWS
+from ..files.ids import match
+from ..files.members import OWNER_COUNTS, OWNER_IDS, OWNER_ROWS
 from ..files.raw import Raw
 from ..files.sniff import sniff
 from ..options import spell
-from ..types import Ids, Int, Split
+from ..types import Ids, Int, TestSet
 from . import catalogue as splits
 from .caption_files import from_file, lines_of
 from .items import equal_images
 from .placing import suggestion
 
-_SEPARATOR = re.compile(r"[#_:.\- ]")
+Found = tuple[Int, str]  # (text,) image row of every text, and a note
+ONE_EACH = "give one image row (counted from 0) or image id for every text"
 
 
 class SidesSwapped(BadInput):
@@ -46,80 +51,68 @@ class NoOwners(BadInput):
     """Nothing tells the image of a text."""
 
 
-def known_owners(file: Raw, captions: Path | None) -> tuple[Int, str] | None:
-    """(text,) image row of every text where ids or a file of captions tell it, and a note; else None.
+def known_owners(file: Raw, captions: Path | None, judged: bool) -> Found | None:
+    """(text,) image row of every text and a note, where anything but the order of the rows tells it; else None.
 
     Args:
         file: as read.
         captions: a file of captions with their ids and those of their images; None for none.
+        judged: judgements are given: the ids of texts are then compared with those of texts alone.
+
+    Raises:
+        BadInput: entries of a field that are no images, text ids that name unknown images.
     """
-    return _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file, captions)
+    if file.image_of_text is not None and not file.derived:
+        return given_owners(file)
+    ways: list[Callable[[], Found | None]] = [
+        lambda: _of_captions(file, captions), lambda: _of_coco(file), lambda: _numbered_names(file)
+    ]  # fmt: skip
+    ways += [] if judged else [lambda: _of_equal_ids(file)]
+    found = next(filter(None, (way() for way in ways)), None)
+    return (file.image_of_text, "") if found is None and file.image_of_text is not None else found
 
 
-def named_by_text_ids(file: Raw) -> tuple[Raw, str]:
-    """The rows, with the ids of texts as those of their images where each is one of them; and the note on it."""
-    images, texts = file.image_ids, file.text_ids
-    if file.image_of_text is not None or images is None or texts is None or len(texts) != file.n_text:
-        return file, ""
-    rows, how = match(texts, images)
-    if texts.dtype.kind == "i" and file.n_text > file.n_image and not (np.diff(texts) == 0).any():
-        times = len(np.unique(texts))  # the numbers of the captions of every image
-        if np.array_equal(texts, np.tile(np.arange(times), file.n_text // times + 1)[: file.n_text]):
-            return file, ""
-    # Numbers of images and of texts may be the same by coincidence.
-    if (rows < 0).any() or (images.dtype.kind == "i" and len(np.unique(rows)) < len(images)):
-        return file, ""
-    note = f"the text ids are image ids{f' ({how})' if how else ''}: the image of every text is known from them"
-    return replace(file, image_of_text=rows, text_ids=None, holds="rows"), note
+def given_owners(file: Raw) -> Found:
+    """(text,) image row of every text from image_of_text, which holds rows, image ids or numbers of texts.
 
-
-def given_owners(file: Raw) -> tuple[Int, str]:
-    """(text,) image row of every text from image_of_text, which holds rows or image ids."""
+    Raises:
+        BadInput: another length, entries that are neither, or that are rows and ids of different images.
+    """
     given = file.image_of_text
-    if given is not None and file.holds == "counts":
-        if len(given) != file.n_image or (found := _counted(given, file.n_text, file.where)) is None:
-            shows = shown(given[0]) if len(given) else "none"
-            what = f"the numbers of texts of {len(given):,} images (first: {shows}) do not fit "
-            what += f"{file.n_text:,} texts of {file.n_image:,} images"
-            fix = "give image_of_text, the image row (counted from 0) or image id of every text, instead"
-            raise BadInput(what, where=file.where, fix=fix)
-        return found
-    if given is None or len(given) != file.n_text:
-        length = 0 if given is None else len(given)
-        if (
-            given is not None
-            and length == file.n_image
-            and file.holds == "rows or ids"
-            and (repeats := _counted(given, file.n_text, file.where)) is not None
-        ):
-            return repeats
-        if length == file.n_image != file.n_text and file.holds == "rows or ids":
-            raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
-        what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
-        raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
+    assert given is not None
+    if file.holds == "counts":
+        if len(given) == file.n_image and (counted := _counted(given, file.n_text, file.where)) is not None:
+            return counted
+        what = f"the numbers of texts of {len(given):,} images (first: {shown(given[0]) if len(given) else 'none'}) "
+        what += f"do not fit {file.n_text:,} texts of {file.n_image:,} images"
+        fix = "give image_of_text, the image row (counted from 0) or image id of every text, instead"
+        raise BadInput(what, where=file.where, fix=fix)
+    if len(given) != file.n_text:
+        what = f"image_of_text has {len(given):,} entries for {file.n_text:,} text rows"
+        counts = len(given) == file.n_image and file.holds == "rows or ids"
+        called = f"; call the array {OWNER_COUNTS[1]} if it has the number of texts of every image" * counts
+        raise BadInput(what, where=file.where, fix=ONE_EACH + called)
     numbers = file.holds != "ids" and given.dtype.kind == "i"
     as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
-    if as_rows is not None and as_ids is not None:
-        differ = np.flatnonzero(as_rows != as_ids)
-        if len(differ):
-            first = int(differ[0])
-            raise BadInput(
-                f"image_of_text can be read as image rows and as image ids, which differ for {len(differ):,} of the "
-                f"{len(given):,} texts (first: text row {first}, where {shown(given[first])} is image row "
-                f"{as_rows[first]} or the id of image row {as_ids[first]})",
-                where=file.where,
-                fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
-            )
+    if as_rows is not None and as_ids is not None and len(differ := np.flatnonzero(as_rows != as_ids)):
+        first = int(differ[0])
+        raise BadInput(
+            f"image_of_text can be read as image rows and as image ids, which differ for {len(differ):,} of the "
+            f"{len(given):,} texts (first: text row {first}, where {shown(given[first])} is image row "
+            f"{as_rows[first]} or the id of image row {as_ids[first]})",
+            where=file.where,
+            fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
+        )
     if as_rows is not None:
         return as_rows, "image_of_text holds image rows"
     if as_ids is not None:
         return as_ids, "image_of_text holds image ids"
-    raise _no_image(file, given)
+    raise _no_image(file, given, numbers)
 
 
-def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
-    """(text,) image row of every text where the number of texts of every image is given, or the first or last row."""
+def _counted(given: Ids, n_text: int, where: Path) -> Found | None:
+    """(text,) image row of every text from the number of texts of every image, or its first or last row."""
     if given.dtype.kind != "i" or not len(given) or given.min() < 0:
         return None
     ends = given + 1 if given[-1] == n_text - 1 else given
@@ -132,52 +125,54 @@ def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
     if ends[-1] == n_text and (np.diff(ends) >= 0).all():
         found["the row of the last text of every image"] = np.diff(ends, prepend=0)
     if len({tuple(counts.tolist()) for counts in found.values()}) > 1:
-        what = f"image_of_text may be {' or '.join(found)}"
-        raise BadInput(what, where=where, fix="give one image row (counted from 0) or image id for every text")
+        raise BadInput(f"image_of_text may be {' or '.join(found)}", where=where, fix=ONE_EACH)
     return next(
         ((np.repeat(np.arange(len(given)), n), f"image_of_text holds {words}") for words, n in found.items()), None
     )
 
 
 def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
-    """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
+    """(text,) row of the image with each id, or None if some are no ids of images."""
     if file.image_ids is None:
         return None
     at, _ = match(given, file.image_ids)
     return at if len(np.unique(file.image_ids)) == len(file.image_ids) and (at >= 0).all() else None
 
 
-def _no_image(file: Raw, given: Ids) -> BadInput:
+def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
-    numbers = given.dtype.kind == "i" and file.holds != "ids"
-    inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
     if file.image_ids is None and file.holds == "ids":
         return BadInput(
             f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids",
             where=file.where,
             fix="save the ids of the images as well; an .npz may hold image_of_text, the row of every text's image",
         )
-    ids = None if file.holds == "rows" else file.image_ids
-    if ids is not None and ids.dtype.kind == given.dtype.kind:
-        known = np.isin(given, ids)
-        # Most entries are rows, or most are ids: name the first that is not.
-        bad = int(np.flatnonzero(~(inside if inside.sum() > known.sum() else known))[0])
-        neither = "is neither an image row ({n:,} rows) nor an image id" if numbers else "is not an image id"
-        what = f"image_of_text[{bad}] = {shown(given[bad])} " + neither.format(n=file.n_image)
-        fix = (
-            "give one image row (counted from 0) or image id for every text" if numbers else "give an id for every text"
-        )
-        return BadInput(what, where=file.where, fix=fix)
-    bad = int(np.flatnonzero(~inside)[0])
-    return BadInput(
-        f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {file.n_image:,}) and the file "
-        "has no image ids of that kind",
-        where=file.where,
-        fix="count image rows from 0, or give image_ids as well",
-    )
+    inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
+    known = inside
+    if file.image_ids is not None and file.holds != "rows":
+        named = match(given, file.image_ids)[0] >= 0
+        known = inside if inside.sum() > named.sum() else named
+    bad = int(np.flatnonzero(~known)[0])
+    rows = f"is not an image row (there are {file.n_image:,})" * numbers
+    ids = "is not an image id" * (file.image_ids is not None and file.holds != "rows")
+    what = " and ".join(filter(None, (rows, ids))) or "is not an image row, and the image rows have no ids"
+    fix = ONE_EACH if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
+    return BadInput(f"image_of_text[{bad}] = {shown(given[bad])} {what}", where=file.where, fix=fix)
 
 
-def places_in_coco(file: Raw) -> tuple[Split, Int, Int] | None:
+def _of_captions(file: Raw, path: Path | None) -> Found | None:
+    """(text,) image row of every text by a file of captions that has the ids of all texts and of their images."""
+    if file.image_ids is None or file.text_ids is None or path is None:
+        return None
+    if path.is_file() and (sniff(path).matrix or lines_of(path) is not None):
+        return None  # captions without the ids of images
+    rows = from_file(path, file.text_ids)
+    at, _ = match(file.text_ids, rows.caption_id)
+    image_row = None if (at < 0).any() else _rows_of_image_ids(file, rows.image_id[at])
+    return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
+
+
+def places_in_coco(file: Raw) -> tuple[TestSet, Int, Int] | None:
     """COCO 5K, and (row,) index in it of images and texts, -1 of others; None without ids, or without COCO."""
     if file.image_ids is None or file.text_ids is None:
         return None
@@ -185,17 +180,17 @@ def places_in_coco(file: Raw) -> tuple[Split, Int, Int] | None:
         known = splits.load_split("coco-5k")
     except MissingPackage:
         return None
-    return known, match(file.image_ids, known.image_ids)[0], match(file.text_ids, known.caption_ids)[0]
+    return known, match(file.image_ids, known.rows.ids)[0], match(file.text_ids, known.columns.ids)[0]
 
 
-def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
-    """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
+def _of_coco(file: Raw) -> Found | None:
+    """(text,) image row of every text if all ids are of COCO 5K, whose subsets are custom splits."""
     if (coco := places_in_coco(file)) is None:
         return None
     known, images, texts = coco
     if (images < 0).any() or (texts < 0).any():
         return None
-    row = np.full(len(known.image_ids), -1)
+    row = np.full(len(known.rows), -1)
     row[images] = np.arange(len(images))
     image_row = row[known.owners[texts]]
     absent = image_row < 0
@@ -203,111 +198,83 @@ def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
         first = texts[np.flatnonzero(absent)[0]]
         raise BadInput(
             f"{count_of(int(absent.sum()), 'text belongs', 'texts belong')} to images that are not in the file "
-            f"(first: caption {known.caption_ids[first]} of image {known.image_ids[known.owners[first]]})",
+            f"(first: caption {known.columns.ids[first]} of image {known.rows.ids[known.owners[first]]})",
             where=file.where,
             fix="save the images of all texts, or leave those texts out",
         )
     return image_row, "the image of every text is known from the COCO ids"
 
 
-def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
-    """(text,) image row of every text, if each text id contains one image id, as ``1007.jpg#0`` and ``video7_0``."""
+def _numbered_names(file: Raw) -> Found | None:
+    """(text,) image row of every text if text ids are the id of an image, ``#`` and a number: ``1007.jpg#0``.
+
+    Raises:
+        BadInput: most text ids name an image in this way, and others do not.
+    """
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
-    parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
-    if all(number.isdecimal() for *_, number in parts):
-        image_row = _rows_of_image_ids(file, np.array([image for image, *_ in parts]))
-        if image_row is not None:
-            return image_row, "the image of every text is known from the text ids"
-    image_row, _ = _rows_by_parts(file.text_ids, file.image_ids)
-    if (image_row < 0).any() and file.n_text == file.n_image:  # the id of a text is in that of its image
-        text_row, _ = _rows_by_parts(file.image_ids, file.text_ids)
-        if np.array_equal(np.sort(text_row), np.arange(file.n_image)):
-            image_row = np.argsort(text_row)
-    if (image_row < 0).any() or len(np.unique(image_row)) < file.n_image:
+    parts = [text.rpartition("#") for text in file.text_ids.tolist()]
+    at = match(np.array([name for name, *_ in parts]), file.image_ids)[0]
+    at[[not number.isdecimal() for *_, number in parts]] = -1
+    odd = np.flatnonzero(at < 0)
+    if not len(odd):
+        return at, "the image of every text is known from the text ids"
+    if 2 * len(odd) > len(at):
         return None
-    pair = f"text {shown(file.text_ids[0])} is of image {shown(file.image_ids[image_row[0]])}"
-    return image_row, f"the image of every text follows from the ids: {pair}"
+    what = f"{len(at) - len(odd):,} of {len(at):,} text ids are an image id, # and a number, but not "
+    fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
+    raise BadInput(f"{what}'{shown(file.text_ids[odd[0]])}'", where=file.where, fix=fix)
 
 
-def _rows_by_parts(ids: Ids, known: Ids) -> tuple[Int, Int]:
-    """(id,) row of the one known id that an id contains between separators, -1 for none or several; and how many."""
-    rows: dict[str, set[int]] = {}
-    for row, name in enumerate(map(str, known.tolist())):
-        for key in {name.casefold(), without_ending(name).casefold()}:
-            rows.setdefault(key, set()).add(row)
-    found, count = np.full(len(ids), -1), np.zeros(len(ids), np.int64)
-    for at, name in enumerate(map(str, ids.tolist())):
-        cuts = [-1, *(cut.start() for cut in _SEPARATOR.finditer(name)), len(name)]
-        parts = {name[a + 1 : b].strip().casefold() for k, a in enumerate(cuts) for b in cuts[k + 1 :]}
-        held = set[int]().union(*(rows[part] for part in parts if part in rows))
-        count[at] = len(held)
-        found[at] = held.pop() if len(held) == 1 else -1
-    return found, count
-
-
-def _refuse_odd_ids(file: Raw) -> None:
-    """Refuse text ids if most contain an image id, but one contains none or several."""
-    if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
-        return
-    found, count = _rows_by_parts(file.text_ids, file.image_ids)
-    odd, held = np.flatnonzero(found < 0), int((count > 0).sum())
-    if 2 * held >= len(count) and len(odd):
-        other = f"'{shown(file.text_ids[odd[0]])}' contains {'several' if count[odd[0]] else 'none'}"
-        what = f"{held:,} of {len(found):,} text ids contain an image id, but {other}"
-        fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
-        raise BadInput(what, where=file.where, fix=fix)
-
-
-def _images_of_captions(file: Raw, path: Path | None) -> tuple[Int, str] | None:
-    """(text,) image row of every text by the file of captions, where that has ids, among them all of the file's."""
-    if file.image_ids is None or file.text_ids is None or path is None:
+def _of_equal_ids(file: Raw) -> Found | None:
+    """(text,) image row of every text if all text ids are ids of images; they may repeat."""
+    images, texts = file.image_ids, file.text_ids
+    if images is None or texts is None:
         return None
-    if path.is_file() and (sniff(path).matrix or lines_of(path) is not None):
-        return None  # captions without the ids of images
-    rows = from_file(path, file.text_ids)
-    at, _ = match(file.text_ids, rows.caption_id)
-    if (at < 0).any():
+    at, how = match(texts, images)
+    # Numbers of rows may be the same by coincidence.
+    if (at < 0).any() or (images.dtype.kind == "i" and len(np.unique(at)) < len(images)):
         return None
-    image_row = _rows_of_image_ids(file, rows.image_id[at])
-    return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
+    how = f"compared {how}; " if how else ""
+    return at, f"the text ids are image ids ({how}text '{shown(texts[0])}' is of image '{shown(images[at[0]])}')"
 
 
-def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str]:
+def without_image_ids(file: Raw) -> Raw:
+    """The rows without text ids that only name the images of the texts, and so repeat or say nothing more."""
+    named = file.text_ids is not None and len(np.unique(file.text_ids)) < len(file.text_ids)
+    return replace(file, text_ids=None) if named and _of_equal_ids(file) else file
+
+
+def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
     """(text,) image row of every text where each image has as many, one behind the other, and a note.
 
     Raises:
         NoOwners: other numbers of rows, or ids, which do not tell the image of a text.
         SidesSwapped: the numbers are those of images and texts exchanged.
     """
-    _refuse_odd_ids(file)
     times = captions_per_image or 5
+    named = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
     fix = f"give image_of_text (the image {'row' if file.image_ids is None else 'id'} of every text)"
     if file.n_text != times * file.n_image:
-        if captions_per_image is None and file.n_image == 5 * file.n_text:
+        if captions_per_image is None and not named and file.n_image == 5 * file.n_text:
             raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
         each = file.n_text / file.n_image
         if each.is_integer() and not equal_images(file):
             fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
-        raise NoOwners(
-            f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text that gives the image "
-            "of every text",
-            where=file.where,
-            fix=and_why(fix, file),
-        )
-    given = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
-    if given and captions_per_image is None:
-        in_order = f", or, if the text rows follow the image rows in order, {spell('captions_per_image', 5)}"
-        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in given)
+        what = f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text with the image of every text"
+        raise NoOwners(what, where=file.where, fix=and_why(fix, file))
+    if named and captions_per_image is None:
+        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in named)
         raise NoOwners(
             f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
             "image_of_text",
             where=file.where,
             fix=f"{fix}, or a file of captions with these ids ({spell('captions', 'FILE')})"
-            + in_order * (len(given) < 2),
+            + f", or, if the text rows follow the image rows in order, {spell('captions_per_image', 5)}"
+            * (len(named) < 2),
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
-    seen = "ids of no known split" if given else "no ids"
+    seen = "ids of no known split" if named else "no ids"
     return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"
 
 

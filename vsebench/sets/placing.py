@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..options import spell
-from ..types import Int, Modality, Split, TestSet
+from ..types import Int, Modality, TestSet
 from .declared import DECLARED, DeclaredSplit
 
 BATCHES = (*(2**i for i in range(3, 13)), 96, 100, 192, 200, 384, 400, 500)  # usual sizes of a data loader
@@ -87,27 +87,28 @@ SIDES: tuple[Modality, ...] = ("image", "caption")
 Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None where it is the index
 
 
-def in_one_order(splits: Sequence[Split]) -> Split:
+def in_one_order(splits: Sequence[TestSet]) -> TestSet:
     """The first of some splits with the same items; the rows of a custom one have no order if theirs differ."""
     first, *others = splits
-    pairs = [pair for other in others for pair in zip(first.places, other.places, strict=True)]
+    pairs = [(a.places, b.places) for other in others for a, b in zip(first.sides, other.sides, strict=True)]
     same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
     if same or first.name != "custom":
         return first
     return replace(first, ordered=False)
 
 
-def with_places(split: Split, rows: Rows) -> Split:
+def with_places(split: TestSet, rows: Rows) -> TestSet:
     """The split that knows the order in which the evaluated images and captions were given.
 
     Args:
         split: the items.
         rows: the row of every item in what is evaluated.
     """
-    image, caption = (None if r is None or (np.diff(r) > 0).all() else ranks(r) for r in rows)
-    if all(order is None for order in (image, caption, *split.places)):
+    places = [None if r is None or (np.diff(r) > 0).all() else ranks(r) for r in rows]
+    if all(order is None for order in (*places, *(side.places for side in split.sides))):
         return split  # judgements are kept by split
-    return replace(split, places=(image, caption))
+    first, second = (replace(side, places=order) for side, order in zip(split.sides, places, strict=True))
+    return replace(split, rows=first, columns=second)
 
 
 def order(test: TestSet, side: str) -> Int | None:

@@ -16,7 +16,7 @@ from ..errors import BadInput, UsageError
 from ..numeric import elementary
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
-from ..types import Float, Split, Vectors
+from ..types import Float, TestSet, Vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,7 +26,7 @@ DIM = 128
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
+def standin_embeddings(split: TestSet, dim: int = DIM) -> tuple[Vectors, Vectors]:
     """Image and caption vectors whose inner product compares a caption with the image's other captions.
 
     Each caption gets a unit LSA vector t (TF-IDF, truncated SVD; Deerwester et al., 1990). With j = 0-4 the index
@@ -44,18 +44,18 @@ def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
     Raises:
         UsageError: the split has no captions or not five captions for every image, or ``dim`` does not fit.
     """
-    if split.captions is None:
+    if split.columns.texts is None:
         raise UsageError(f"split '{split.name}' was loaded without captions", fix="load it with captions=True")
-    counts = np.bincount(split.owners, minlength=len(split.image_ids))
+    counts = np.bincount(split.owners, minlength=len(split.rows.ids))
     odd = np.flatnonzero(counts != CAPTIONS_PER_IMAGE)
     if len(odd):
         raise UsageError(
-            f"the stand-in needs {CAPTIONS_PER_IMAGE} captions for every image; image {split.image_ids[odd[0]]} "
+            f"the stand-in needs {CAPTIONS_PER_IMAGE} captions for every image; image {split.rows.ids[odd[0]]} "
             f"has {counts[odd[0]]}",
             fix="use coco-5k or f30k",
         )
     by_image = np.argsort(split.owners, kind="stable")  # (image * 5,) captions, grouped, in their own order
-    t = lsa(split.captions, dim)[by_image]
+    t = lsa(split.columns.texts, dim)[by_image]
     images, grouped = blocks(t)
     captions = np.empty_like(grouped)
     captions[by_image] = grouped

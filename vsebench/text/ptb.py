@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import composed
 from ..errors import count_of
 from ..registry import unknown
-from ..types import Int, composed
+from ..types import Int
 from .tokens import Int32, Numbers, Tokens, from_lists
 
 Normalise = Callable[[str], str]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Int, frozen
+from ..arrays import frozen
+from ..types import Int
 
 Int32 = npt.NDArray[np.int32]
 

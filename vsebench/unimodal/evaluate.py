@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__, signature
+from ..arrays import as_array, is_path, numbers
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.intervals import Key
@@ -32,21 +33,7 @@ from ..rank.order import QUERIES
 from ..relevance.sources import LABELS
 from ..results.model import Resampling, Result
 from ..results.report import Report
-from ..types import (
-    Direction,
-    Embeddings,
-    Float,
-    Ids,
-    Int,
-    Modality,
-    PathLike,
-    ReportProgress,
-    Split,
-    Vectors,
-    as_array,
-    is_path,
-    numbers,
-)
+from ..types import Direction, Embeddings, Float, Ids, Int, Modality, PathLike, ReportProgress, TestSet, Vectors
 from .distances import LabelDistance
 from .files import read_vectors
 from .labels import label_distance_of, read_labels
@@ -281,7 +268,7 @@ def _report(
         warnings.append(f"{', '.join(deep)}: {clipped}")
     if how is not None and len(queries) > 1:
         # Each query is resampled as an image of its own.
-        units = Split("custom", queries, queries, np.arange(len(queries)))
+        units = TestSet.captioned("custom", queries, queries, np.arange(len(queries)))
         results = intervals.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"
     sizes += "; a query is no candidate of its own list" if chosen.kept else "; no query is among them"
@@ -302,7 +289,7 @@ def _report(
         (*notes, *labels.notes, sizes, *intervals.of_queries_alone(results.values())),
         intervals=how,
         # A split has captions; here every item is its own caption.
-        items=Split("custom", ids, ids, np.arange(len(ids))),
+        items=TestSet.captioned("custom", ids, ids, np.arange(len(ids))),
     )
 
 

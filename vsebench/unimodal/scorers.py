@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import frozen
 from ..errors import BadInput, UsageError
 from ..rank.order import TINY, order
 from ..rank.scorers import Dot, Scorer, Some, product_bound
-from ..types import SAFE_LENGTH, Float, Int, Vectors, frozen
+from ..types import SAFE_LENGTH, Float, Int, Vectors
 
 SIMILARITIES = ("euclidean", "cosine", "dot")
 

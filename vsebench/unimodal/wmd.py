@@ -19,7 +19,7 @@ from ..errors import BadInput, UsageError
 from ..log import logged
 from ..options import spell
 from ..sets.caption_files import from_file
-from ..types import Float, Ids, Int, Split
+from ..types import Float, Ids, Int, TestSet
 from .distances import LabelDistance
 from .queries import Selection, locate
 
@@ -53,10 +53,12 @@ def read_caption_sets(path: Path, argument: str | None, ids: Ids | None) -> Labe
         place[order] = np.arange(len(order))
         used = np.flatnonzero(place[image_of] >= 0)
         rows, image_ids, image_of = rows.take(used), ids, place[image_of][used]
-    return caption_sets(Split("custom", image_ids, rows.caption_id, image_of, rows.captions), vectors, tokens, path)
+    return caption_sets(
+        TestSet.captioned("custom", image_ids, rows.caption_id, image_of, rows.captions), vectors, tokens, path
+    )
 
 
-def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | Path | None = None) -> LabelDistance:
+def caption_sets(split: TestSet, vectors: str, tokens: str = "ptb", where: str | Path | None = None) -> LabelDistance:
     """Distances of the images of a split by their captions.
 
     Args:
@@ -73,18 +75,18 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
     from ..relevance.wmd.transport import prepare
 
     with logged() as log:
-        bags = bags_of(split.test_set, vectors, tokens, "wmd", None)
+        bags = bags_of(split, vectors, tokens, "wmd", None)
     transport = prepare(bags)
     order = np.argsort(split.owners, kind="stable")
     order = order[transport.filled[transport.bag_of[order]]]
-    count = np.bincount(split.owners[order], minlength=len(split.image_ids))
+    count = np.bincount(split.owners[order], minlength=len(split.rows.ids))
     if (count == 0).any():
-        image = split.image_ids[int(np.flatnonzero(count == 0)[0])]
+        image = split.rows.ids[int(np.flatnonzero(count == 0)[0])]
         what = f"image {image} has no caption with a word that has a vector"
         raise BadInput(what, where=where, fix="leave it out, or give vectors of more words")
     sets = np.split(transport.bag_of[order], np.cumsum(count)[:-1])
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
-    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.captions or (), strict=True))
+    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.columns.texts or (), strict=True))
     digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
     name, of = f"wmd,{settings}#{digest.hexdigest()[:8]}", partial(_of, transport, sets)
     return LabelDistance(name, of, len(sets), where, tuple(log.notes))

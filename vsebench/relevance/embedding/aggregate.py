@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import frozen
 from ...log import note
-from ...types import Float, Int, TestSet, Vectors, frozen
+from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Replaced, Values, captions_of
 
 GRID = 2.0**26

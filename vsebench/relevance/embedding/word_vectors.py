@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ...arrays import composed
 from ...errors import BadInput, count_of
 from ...files.regular import WEB_PAGE, reading, unpacked
 from ...files.sniff import expect, sniff
-from ...types import Vectors, composed
+from ...types import Vectors
 from ..gains import Progress
 
 LONGEST = 1 << 20  # bytes of a line; the widest vectors in use need some 40,000

@@ -19,10 +19,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ...arrays import composed
 from ...errors import BadInput, MissingPackage, count_of
 from ...files.textfile import parse_json, read_text, shown
 from ...options import spell
-from ...types import composed
 
 # What the tuples depend on. The versions are checked when captions are parsed (parser.install).
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"

@@ -14,7 +14,7 @@ import numpy as np
 from ... import __version__, signature
 from ...errors import BadInput, count_of
 from ...memory import text_array
-from ...types import Bool, Float, Int, Split
+from ...types import Bool, Float, Int, TestSet
 
 
 def words(caption: str) -> list[str]:
@@ -105,13 +105,15 @@ class ChoiceSet:
         return list(row), rows
 
     @cached_property
-    def split(self) -> Split:
+    def split(self) -> TestSet:
         """The images, and all captions, item by item."""
         images, rows = self.images
         owners = np.broadcast_to(rows, self.exists.shape)[self.exists]
         ids = [f"{item.id}#{k}" for item in self.items for k in range(len(item.captions))]
         captions = tuple(caption for item in self.items for caption in item.captions)
-        return Split(self.name, text_array(images, "image ids"), text_array(ids, "caption ids"), owners, captions)
+        return TestSet.captioned(
+            self.name, text_array(images, "image ids"), text_array(ids, "caption ids"), owners, captions
+        )
 
     def of_captions(self, values: Sequence[float] | Float) -> Float:
         """(item, caption) float64: a value for each caption of ``split``, NaN where an item has fewer captions."""
