@@ -373,7 +373,7 @@ TASKS = (
     Task("metrics/all", "the same of --metrics all", partial(report, metrics=("all",)), "<= 12 F, <= 250 MiB"),
     Task("metrics/intervals", f"its intervals, {RESAMPLES:,} resamples", resampled, "<= 5 s, <= 200 MiB"),
     Task("relevance/tokens", "Penn Treebank tokens",
-         lambda given: partial(tokenise, given.captions.captions or (), "ptb")),
+         lambda given: partial(tokenise, given.captions.columns.texts or (), "ptb")),
     Task("relevance/features", "CIDEr-D: captions to features", partial(features, views=("cider",))),
     *(Task(f"relevance/rows {d}", f"CIDEr-D: all rows {d}, from features", partial(CIDER, direction=d)) for d in BOTH),
     *(Task(f"relevance/captions {d}", f"CIDEr-D: all rows {d}, from captions", partial(from_captions, direction=d),

@@ -16,7 +16,7 @@ from torch import nn
 
 from vsebench.errors import BadInput, MissingPackage, UsageError, VsebenchError, first_line
 from vsebench.files.atomic import write_atomically
-from vsebench.files.run_folder import LAST
+from vsebench.files.regular import LAST
 from vsebench.options import spell
 
 from .config import Config, from_dict

@@ -14,8 +14,9 @@ import torch
 
 import vsebench as vb
 from vsebench.errors import UsageError
-from vsebench.files import run_folder, store
+from vsebench.files import store
 from vsebench.files.atomic import write_atomically
+from vsebench.files.regular import ABOUT, SCHEMA
 from vsebench.files.store import fingerprint
 from vsebench.pretrained.device import device_of
 from vsebench.pretrained.parts import Parts
@@ -125,14 +126,14 @@ def write(found: dict[str, Any], part: Part, config: Config, out: Path) -> None:
     """
     write_file(found, part, out / EMBEDDINGS)
     about = {
-        "schema": run_folder.SCHEMA,
+        "schema": SCHEMA,
         "file": EMBEDDINGS,
         "kind": next((kind for kind in ("scores", "labels") if kind in found), "embeddings"),
         "similarity": found.get("similarity"),
         "split": part.split.name,
         "config": config.to_dict(),
     }
-    with write_atomically(out / run_folder.ABOUT, "w") as stream:
+    with write_atomically(out / ABOUT, "w") as stream:
         stream.write(json.dumps(about, indent=2) + "\n")
 
 

@@ -26,13 +26,12 @@ from torch import nn
 import vsebench as vb
 from vsebench.errors import BadInput, Diverged, UsageError, count_of, printable
 from vsebench.files.atomic import locked, make_folder, write_atomically
-from vsebench.files.regular import expanded
-from vsebench.files.run_folder import ABOUT, LAST, RESULT
+from vsebench.files.regular import ABOUT, LAST, RESULT, expanded
 from vsebench.files.weights import Weights, check_vectors, of_each_length
 from vsebench.log import logged
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
-from vsebench.results.format import printed
+from vsebench.results.model import printed
 from vsebench.results.report import Report
 
 from . import checkpoint, encode, parallel

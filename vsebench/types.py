@@ -149,6 +149,9 @@ class TestSet:
     ordered: bool = True
 
     def __post_init__(self) -> None:
+        if not all(isinstance(side, Side) for side in self.sides):
+            what, fix = "rows and columns of a TestSet are each a Side", "Side('image', ids), or TestSet.captioned(...)"
+            raise UsageError(what, fix=f"give {fix}")
         if self.image_of is None:
             return
         image_of = id_rows(self.image_of, "image_of")
@@ -169,7 +172,7 @@ class TestSet:
     @classmethod
     def captioned(
         cls, name: str, image_ids: Any, caption_ids: Any, image_of: Any = None,
-        captions: Sequence[str] | None = None, fold: Any = None, in_folds: bool = False,
+        captions: Any = None, fold: Any = None, in_folds: bool = False,
     ) -> TestSet:  # fmt: skip
         """Images and their captions.
 
@@ -184,15 +187,14 @@ class TestSet:
         Raises:
             BadInput, UsageError: as the sides and the test set; folds that are not contiguous.
         """
-        (row, column), folds = SIDES["i2t"], None
-        texts: Any = captions
-        sides = Side(row, image_ids, None), Side(column, caption_ids, texts)
-        if fold is not None:
-            first = frozen(fold, np.int64)
-            if len(first) != len(sides[0]) or (np.diff(first) < 0).any():
-                raise BadInput(f"the folds of split '{name}' are not contiguous runs of images")
-            folds = None if image_of is None else (first, first[np.asarray(image_of)])
-        return cls(name, *sides, image_of, folds, in_folds)
+        (row, column), texts = SIDES["i2t"], captions
+        found = cls(name, Side(row, image_ids), Side(column, caption_ids, texts), image_of, in_folds=in_folds)
+        if fold is None:
+            return found
+        first = frozen(fold, np.int64)
+        if len(first) != len(found.rows) or (np.diff(first) < 0).any():
+            raise BadInput(f"the folds of split '{name}' are not contiguous runs of images")
+        return replace(found, folds=(first, first[found.owners]))
 
     @property
     def sides(self) -> tuple[Side, Side]:

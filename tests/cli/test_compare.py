@@ -16,11 +16,11 @@ from tests import reports
 from tests.commands import cli, refused
 from tests.messages import Pinned
 from vsebench.analysis.comparison import Comparison
-from vsebench.results.format import signed
 from vsebench.results.grid import Cell, Grid
 from vsebench.results.html import page
 from vsebench.results.latex import latex
 from vsebench.results.markdown import markdown
+from vsebench.results.model import signed
 
 FEW = ["--permutations", "1000", "--resamples", "50"]
 

@@ -18,7 +18,7 @@ from vsebench.errors import UsageError
 from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
 from vsebench.rank.count import Targets
-from vsebench.relevance.grades import of_pairs
+from vsebench.relevance.gains import of_pairs
 from vsebench.types import TestSet
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query", "lists"]

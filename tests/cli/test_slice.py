@@ -21,6 +21,7 @@ from vsebench.analysis.bins import masks
 from vsebench.analysis.slices import Breakdown
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import columns
+from vsebench.files.records import records
 from vsebench.log import Log
 from vsebench.types import TestSet
 
@@ -316,7 +317,7 @@ def test_ids_of_a_column_are_those_of_every_reader(tmp_path: Path, log: Log, ids
 def test_json_that_is_no_table_is_refused(tmp_path: Path, text: str, refuses: Refuses) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
-    refuses(BadInput, columns.read_table, path)
+    refuses(BadInput, records, path, "columns")
 
 
 def numbers(*values: float) -> Attribute:

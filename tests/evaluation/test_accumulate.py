@@ -194,6 +194,43 @@ def test_rows_without_ids_are_refused_where_ids_name_the_items(option: str, refu
     assert found[0] == found[1]
 
 
+NAMED = vb.TestSet.captioned("mine", [f"caf\u00e9{n}" for n in range(20)], [str(n) for n in range(99)] + ["x"], OWNER)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"judgements": {"mine": {"i2t": {7: [500]}}}, "metrics": "mine:R@1"},
+        {"judgements": {"mine": np.eye(3)}, "metrics": "mine:R@1"},
+        {"gains": [np.ones((3, 4))], "metrics": "matrix:NCS@2"},
+        {"gains": "gains.npz", "metrics": "matrix:NCS@2"},
+        {"captions": ["a dog"] * 7, "metrics": "cider:NCS@2"},
+    ],
+)
+def test_ids_of_other_items_are_refused_before_training(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("gains.npz", gains=np.ones((20, 100)), image_ids=np.arange(20), text_ids=np.arange(100))
+    refuses(BadInput, vb.Accumulator, SPLIT, **options)
+
+
+def test_ids_are_compared_as_those_of_files(refuses: Refuses) -> None:
+    """Integers equal their digits, strings in NFC and NFD are one id; anything else is refused at once."""
+    own, other = vb.Accumulator(NAMED, **OPTIONS), vb.Accumulator(**OPTIONS)
+    for rows in np.array_split(np.arange(100), 6):
+        images = [f"cafe\u0301{n}" for n in OWNER[rows]]
+        texts = rows if rows[-1] < 99 else NAMED.columns.ids[rows]
+        own.update(IMAGES[OWNER[rows]], CAPTIONS[rows], image_ids=images, text_ids=texts)
+        texts = np.array(texts).astype(str).astype(object)  # as in a table
+        other.update(IMAGES[OWNER[rows]], CAPTIONS[rows], image_ids=images, text_ids=texts)
+    expected = vb.evaluate(IMAGES, CAPTIONS, split=NAMED, trust=True, **OPTIONS)
+    for report in (own.compute(), other.compute()):
+        assert [r.value for r in report.results] == [r.value for r in expected.results]
+    for wrong in (np.full(100, 0.5), np.zeros((100, 2), int), np.zeros(100, bool), np.array([None] * 100)):
+        refuses(UsageError, vb.Accumulator(**OPTIONS).update, IMAGES[OWNER], CAPTIONS, image_ids=OWNER, text_ids=wrong)
+
+
 def test_a_model_that_is_not_trained_is_measured() -> None:
     noise = RNG.standard_normal((2, 500, 8)).astype(np.float32)
     accumulator = vb.Accumulator(metrics="R@1", ci=0, captions_per_image=1)

@@ -18,7 +18,7 @@ from tests.gates import gate
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.evaluation import provenance
+from vsebench.evaluation import assemble
 from vsebench.rank import backends
 
 
@@ -101,7 +101,7 @@ def test_workers_take_the_gpus_of_their_rank(backend: str, folder: Path, started
     ]
     assert vb.load(saved(found, tmp_path)).provenance == json.loads(json.dumps(found.provenance))
     said = "torch:cuda:0 on 1 worker (GPU of cuda:0, driver 1.2); torch:cuda:1 on 1 worker (GPU of cuda:1, driver 1.2)"
-    assert provenance.ranked_by(found.provenance) == said
+    assert assemble.ranked_by(found.provenance) == said
     vb.page(found, ci=0).save(tmp_path / "page.html")
     assert f"ranked by {said}" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -153,6 +153,6 @@ def test_without_workers_the_package_is_needed_here(folder: Path, refuses: Refus
 
 
 def test_shards_that_were_finished_before_name_no_worker() -> None:
-    assert provenance.of_workers("torch:cuda", []) == {"backend": "torch:cuda", "workers": []}
+    assert assemble.of_workers("torch:cuda", []) == {"backend": "torch:cuda", "workers": []}
     for facts in ({}, {"workers": 3}, {"workers": [3, {"workers": "x"}, {}]}, {"workers": []}):
-        assert provenance.ranked_by(facts) == ""
+        assert assemble.ranked_by(facts) == ""

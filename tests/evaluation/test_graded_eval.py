@@ -34,7 +34,7 @@ def world(images: int = 12, seed: int = 3) -> tuple[TestSet, np.ndarray[Any, Any
     """A split in folds, with captions, and random unit vectors that do not depend on them."""
     split, rng = worlds.world(images, 5, seed=seed).split, np.random.default_rng(seed)
     sides = (unit(rng.standard_normal((n, 16))) for n in (images, 5 * images))
-    return dataclasses.replace(split, fold=np.arange(images) * 3 // images), *sides
+    return dataclasses.replace(split, folds=(fold := np.arange(images) * 3 // images, fold[split.image_of])), *sides
 
 
 def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
@@ -171,13 +171,23 @@ def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path, r
 
 def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     split = TestSet.captioned("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
-    named = dataclasses.replace(split, caption_ids=np.arange(100, 110))
+    named = dataclasses.replace(split, columns=dataclasses.replace(split.columns, ids=np.arange(100, 110)))
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     for of, wrong in ((split, [rows[i] for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)]),
                       (named, [*rows[:-1], {**rows[-1], "image_id": 7}])):  # fmt: skip
         assert with_captions(of, lines(path, rows)).columns.texts == tuple(f"text {i}" for i in range(10))
         refuses(BadInput, with_captions, of, lines(path, wrong))
+
+
+def test_captions_by_image_in_another_order_of_the_images_are_refused(tmp_path: Path, refuses: Refuses) -> None:
+    """As many captions of every image, so that the ids of images alone tell."""
+    split = TestSet.captioned("custom", [f"im{i}" for i in range(12)], np.arange(24), np.repeat(np.arange(12), 2))
+    rows = [{"image_id": f"im{i // 2}.jpg", "caption": f"text {i}"} for i in range(24)]
+    found = with_captions(split, lines(tmp_path / "captions.jsonl", rows)).columns.texts
+    assert found == tuple(f"text {i}" for i in range(24))
+    rows.sort(key=lambda row: str(row["image_id"]))
+    refuses(BadInput, with_captions, split, lines(tmp_path / "captions.jsonl", rows))
 
 
 def test_a_part_of_coco_finds_its_captions(coco: TestSet) -> None:

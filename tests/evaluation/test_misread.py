@@ -17,9 +17,8 @@ import vsebench
 from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
-from vsebench.evaluation.chance import LEVEL, Sample
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import Suspicion, suspect
+from vsebench.evaluation.misread import LEVEL, Sample, Suspicion, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
 
@@ -57,8 +56,7 @@ def cause(suspicion: Suspicion | None) -> str | None:
     """The words of the reading that explains it, empty without one; None where nothing is suspected."""
     if suspicion is None:
         return None
-    words = re.search("; (with .*) it would be ", suspicion.what)
-    assert suspicion.explained == (words is not None or "collapsed" in suspicion.what)
+    words = re.search("; (with .*) it would be ", suspicion[0])
     return words[1] if words else ""
 
 
@@ -73,7 +71,7 @@ def sample(rank: Int, gallery: int) -> Sample:
 
 def of_ranks(best: Float, mean: Float, size: Int, units: Int, depth: Int, gallery: int) -> Sample:
     """A sample without the items at the ends of its rankings."""
-    return Sample((NONE, NONE), (NONE, NONE), units, best, mean, size, depth, np.ones(len(best)), gallery)
+    return Sample((NONE, NONE), (NONE, NONE), units, best, mean, size, depth, gallery)
 
 
 def test_chance_is_the_hypergeometric_one() -> None:
@@ -89,24 +87,23 @@ def test_chance_is_the_hypergeometric_one() -> None:
 
 def test_p_values_at_chance_are_at_most_uniform() -> None:
     rng = np.random.default_rng(0)
-    p = np.array([sample(rng.integers(1, 501, 100), 500).p_values for _ in range(400)])
+    p = np.array([sample(rng.integers(1, 501, 100), 500).p_value for _ in range(400)])
     for level in (LEVEL, 0.1):
-        most = binom.ppf(0.9999, 400, level)
-        assert ((p < level).sum(axis=0) <= most).all()
+        assert (p < level).sum() <= binom.ppf(0.9999, 400, level)
     # All captions of an image have one rank: still 100 independent images.
     ranks = [np.repeat(rng.integers(1, 501, 100), 5) for _ in range(400)]
     first, ones = np.arange(0, 500, 5), np.ones(500, np.int64)
     whole = [of_ranks(r.astype(float), (r - 0.5) / 500, ones, first, 500 * ones, 500) for r in ranks]
-    assert sum(s.p_values[0] < LEVEL for s in whole) <= binom.ppf(0.9999, 400, LEVEL)
+    assert sum(s.p_value < LEVEL for s in whole) <= binom.ppf(0.9999, 400, LEVEL)
 
 
 def test_a_few_percent_of_a_large_gallery_are_above_chance() -> None:
     rng = np.random.default_rng(0)
     rank = rng.integers(1, 5001, 512)
-    assert sample(rank, 5000).at_chance and not sample(rank, 5000).below_chance
+    assert sample(rank, 5000).at_chance
     rank[:10] = 1
     assert not sample(rank, 5000).at_chance
-    assert sample(5001 - np.minimum(rank, 2500), 5000).below_chance
+    assert sample(5001 - np.minimum(rank, 2500), 5000).at_chance
 
 
 # What is refused.
@@ -123,13 +120,11 @@ def test_random_vectors_are_at_chance_without_a_cause(n: int, seed: int) -> None
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_collapsed_vectors_are_called_so(n: int) -> None:
+def test_collapsed_vectors_are_at_chance(n: int) -> None:
     x, y = model(n)
     one = np.ones_like(y)
     for images, texts in ((x, one), (np.ones_like(x), y), (np.ones_like(x), one)):
-        both = suspicions(Dot(images, texts, cosine=True), split(n))
-        assert [cause(s) for s in both] == [""] * 2
-        assert any(s is not None and "collapsed" in s.what for s in both)
+        assert found(images, texts) == [""] * 2
 
 
 RUNS = "with the texts stored as {1} runs of {0} (first text of every image, then second, ...)"
@@ -137,7 +132,6 @@ RUNS = "with the texts stored as {1} runs of {0} (first text of every image, the
 CAUSES: dict[str, tuple[Callable[[Array, Array, Int, Int], tuple[Any, ...]], str]] = {
     "negated": (lambda x, y, p, q: (x, -y), "with the scores negated"),
     "runs": (lambda x, y, p, q: (x, major(y, len(y) // len(x))), RUNS),
-    "negated runs": (lambda x, y, p, q: (x, -major(y, len(y) // len(x))), f"{RUNS} and the scores negated"),
     "images reversed": (lambda x, y, p, q: (x[::-1], y), "with the images in reverse order"),
     "texts reversed": (lambda x, y, p, q: (x, y[::-1]), "with the images in reverse order"),
     "ids of images": (lambda x, y, p, q: (x[p], y, (p, None)),
@@ -156,9 +150,9 @@ def test_the_cause_is_named(case: str, times: int, n: int) -> None:
     assert found(images, texts, times, *rows) == [words.format(n, times)] * 2
 
 
-def test_distances_are_below_chance() -> None:
+def test_distances_are_negated() -> None:
     x, y = model(60)
-    assert all(s is not None and "below chance" in s.what for s in suspicions(Matrix(1 - x @ y.T), split(60)))
+    assert [cause(s) for s in suspicions(Matrix(1 - x @ y.T), split(60))] == ["with the scores negated"] * 2
 
 
 @pytest.mark.parametrize("side", ["images", "texts"])
@@ -174,7 +168,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     both = suspicions(Dot(*vectors, cosine=True), items)
     words = f"with the {side} in ascending " + ("order of the ids as text" if text else "id order")
     assert [cause(s) for s in both] == [words] * 2
-    assert all(s is not None and "image_ids" in s.fix for s in both)
+    assert all(s is not None and "image_ids" in s[1] for s in both)
 
 
 # What is not refused.
@@ -258,11 +252,11 @@ def test_retrieved_lists_are_checked(direction: Direction, depth: int) -> None:
     assert lists(order[:, :depth], items, direction) is None
     assert lists(order[: len(order) // 3, :1], items, direction) is None, "some queries, one item"
     backwards = lists(order[:, :depth][:, ::-1], items, direction)
-    assert cause(backwards) == "with the lists reversed" and "larger means more similar" in backwards.fix
+    assert cause(backwards) == "with the lists reversed" and "larger means more similar" in backwards[1]
     last = lists(order[:, ::-1][:, :depth], items, direction)
     assert cause(last) == ""
     random = lists(rng.permuted(order, axis=1)[:, :depth], items, direction)
-    assert random is not None and cause(random) == "" and "untrained" in random.fix
+    assert random is not None and cause(random) == "" and "untrained" in random[1]
     # The model's rows are images in the order of the split; the writer took them to be sorted by id.
     named = np.argsort(image_ids)
     wrong = np.empty_like(order) if direction == "i2t" else named[order]
@@ -307,10 +301,3 @@ def test_arrays_in_memory_are_checked_too(refuses: Refuses) -> None:
     x, y = model(100)
     refuses(BadInput, vsebench.evaluate, x, major(y), ci=0)
     assert any("recall is at chance" in w for w in vsebench.evaluate(x, major(y), trust=True, ci=0).warnings)
-
-
-def test_rows_without_ids_as_many_as_those_of_coco_5k_are_tried_in_its_order(coco: TestSet) -> None:
-    x, y = model(5000)
-    data = Input(split(5000), System(Dot(x[np.argsort(coco.rows.ids)], y, cosine=True)), Path("f"))
-    assert cause(suspect(data, "t2i")) == "with the images in ascending id order"
-    assert found(*model(1000)) == [None, None], "as many as Flickr30K has, which may not be built"

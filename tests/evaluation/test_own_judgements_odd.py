@@ -197,3 +197,64 @@ def test_one_odd_id_has_no_influence_on_the_others(tmp_path: Path, odd: str, pla
         assert [report["mine:R@1", "i2t"].value for report in found] == [1.0, 1.0]
         said = " ".join(found[1].notes)
         assert "not in the gallery" in said if side == "item" else f"(first: {odd})" in said
+
+
+@pytest.mark.parametrize("shape", [(60, 60), (60, 12), (12, 60)])
+def test_with_judgements_rows_without_ids_are_items_as_they_stand(shape: tuple[int, int]) -> None:
+    """Equal rows stay two items, and neither 5 to 1 nor 1 to 5 rows say what belongs to what."""
+    rng = np.random.default_rng(4)
+    rows, columns = shape
+    first = rng.standard_normal((rows, 16)).astype(np.float32)
+    first[7] = first[2]
+    item = rng.integers(0, rows, columns)
+    second = (first[item] + 0.6 * rng.standard_normal((columns, 16))).astype(np.float32)
+    a, b = (x / np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True) for x in (first, second))
+    found = np.argmax(np.round(b @ a.T, 9), axis=1)
+    given = {"mine": {"t2i": {str(query): [str(own)] for query, own in enumerate(item)}}}
+    report = vb.evaluate(first, second, judgements=given, metrics="mine:R@1", direction="t2i", ci=0)
+    assert report["mine:R@1", "t2i"].value == pytest.approx((found == item).mean())
+
+
+def test_with_judgements_some_text_ids_may_look_like_numbered_names() -> None:
+    rng = np.random.default_rng(5)
+    names = [f"doc{i}" for i in range(20)]
+    queries = [f"doc{i}#1" for i in range(5, 25)]
+    given = {"mine": {"t2i": {query: [name] for query, name in zip(queries, names, strict=True)}}}
+    options = {"image_ids": names, "text_ids": queries, "judgements": given, "metrics": "mine:R@1", "ci": 0}
+    assert vb.evaluate(scores=np.eye(20) + 0.1 * rng.random((20, 20)), **options)["mine:R@1", "t2i"].value == 1
+
+
+def test_the_rows_of_a_square_matrix_of_t2i_are_stated(tmp_path: Path, refuses: Refuses) -> None:
+    rng = np.random.default_rng(6)
+    scores, relevant = rng.standard_normal((30, 30)), np.eye(30)[rng.permutation(30)]
+    scores += 2 * relevant
+    np.save(tmp_path / "m.npy", relevant.T.astype(np.float32))
+    hits = relevant[np.argmax(scores, axis=0), np.arange(30)]
+    options: dict[str, Any] = {"scores": scores, "metrics": "mine:R@1", "direction": "t2i", "ci": 0}
+    for given in (f"mine=t2i:{tmp_path}/m.npy", {"mine": {"t2i": relevant.T}}):
+        refuses(BadInput, vb.evaluate, judgements=given, **options)
+    for given in (
+        f"mine=t2i:{tmp_path}/m.npy:rows=captions",
+        f"mine={tmp_path}/m.npy:rows=captions",
+        {"mine": relevant},
+    ):
+        assert vb.evaluate(judgements=given, **options)["mine:R@1", "t2i"].value == hits.mean()
+
+
+def test_a_part_of_queries_and_documents(tmp_path: Path) -> None:
+    """Without an image of every caption, all documents are the gallery of some queries."""
+    rng = np.random.default_rng(7)
+    scores, relevant = rng.standard_normal((30, 12)), rng.random((30, 12)) < 0.1
+    relevant[rng.integers(0, 30, 12), np.arange(12)] = True
+    scores += 2 * relevant
+    names = [f"x{i}" for i in range(30)]
+    given = {"mine": {"t2i": {names[q]: [names[i] for i in np.flatnonzero(relevant[:, q])] for q in range(12)}}}
+    (tmp_path / "q.csv").write_text("caption_id,group\n" + "".join(f"x{q},{q % 2}\n" for q in range(12)))
+    (tmp_path / "d.csv").write_text("image_id,group\n" + "".join(f"x{i},{i % 2}\n" for i in range(30)))
+    options: dict[str, Any] = {"image_ids": names, "text_ids": names[:12], "judgements": given, "metrics": "mine:R@1"}
+    for file, rows, columns in (("q", slice(None), slice(1, None, 2)), ("d", slice(1, None, 2), slice(None))):
+        report = vb.evaluate(scores=scores, only=f"{tmp_path / file}.csv:group=1", ci=0, **options)
+        s, r = scores[rows, columns], relevant[rows, columns]
+        has = r.any(axis=0)
+        hits = r[np.argmax(s, axis=0), np.arange(s.shape[1])][has]
+        assert report["mine:R@1", "t2i"].value == pytest.approx(hits.mean())

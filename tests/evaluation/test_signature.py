@@ -14,7 +14,7 @@ import vsebench
 from tests.messages import Refuses
 from vsebench import signature
 from vsebench.errors import UsageError
-from vsebench.types import TestSet
+from vsebench.types import Side, TestSet
 
 SPLIT = TestSet.captioned("custom", np.array([10, 20]), np.arange(1, 5), np.array([0, 0, 1, 1]))
 KEY = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1)
@@ -40,15 +40,15 @@ def test_other_texts_are_no_signature(text: str, refuses: Refuses) -> None:
 def test_the_fingerprint_is_that_of_ids_and_their_images() -> None:
     same = [
         replace(SPLIT, name="other"),
-        replace(SPLIT, captions=("a", "b", "c", "d")),
-        replace(SPLIT, image_ids=np.array([10, 20], np.int32)),
+        SPLIT.with_texts(("a", "b", "c", "d")),
+        replace(SPLIT, rows=Side("image", np.array([10, 20], np.int32))),
     ]
     other = [
-        replace(SPLIT, image_ids=np.array([20, 10])),
-        replace(SPLIT, image_ids=np.array([10, 21])),
-        replace(SPLIT, caption_ids=np.array([1, 2, 4, 3])),
+        replace(SPLIT, rows=Side("image", np.array([20, 10]))),
+        replace(SPLIT, rows=Side("image", np.array([10, 21]))),
+        replace(SPLIT, columns=Side("caption", np.array([1, 2, 4, 3]))),
         replace(SPLIT, image_of=np.array([0, 1, 0, 1])),
-        replace(SPLIT, fold=np.array([0, 1])),
+        replace(SPLIT, folds=(np.array([0, 1]), np.array([0, 1])[SPLIT.image_of])),
     ]
     first = signature.fingerprint(SPLIT)
     assert len(first) == 8 and int(first, 16) >= 0

@@ -382,11 +382,9 @@ def table(names: str, *values: Any) -> str:
 
 
 @pytest.mark.parametrize("name", GRADED)
-def test_one_column_of_numbers_is_the_grade_under_any_name(name: str, tmp_path: Path):
+def test_a_column_of_grades_has_any_usual_name(name: str, tmp_path: Path):
     wanted, found = (judged_by(table(f",{x}", (5,), (1,)), tmp_path, level=4) for x in ("grade", name))
     assert [r.value for r in found.results] == [r.value for r in wanted.results]
-    note = f"j: judged.csv: the column '{name}' has the grades"
-    assert (note in found.notes) == (name != "grade")
 
 
 @pytest.mark.parametrize(
@@ -395,7 +393,7 @@ def test_one_column_of_numbers_is_the_grade_under_any_name(name: str, tmp_path: 
         ("first,second", ((5, 1), (1, 2))),
         ("fits", (("yes",), ("no",))),
         ("fits,confidence", (("yes", 0.9), ("no", 0.8))),
-        *((name, (("3",),)) for name in ("rank", "annotator_id", "split")),  # numbers under a name that says nothing
+        ("rank", (("3",),)),
     ],
 )
 def test_other_columns_are_refused_by_name(names: str, values: tuple[Any, ...], tmp_path: Path, refuses: Refuses):
@@ -407,5 +405,28 @@ def test_columns_that_are_known_as_other_things_are_left_alone(tmp_path: Path):
     head, *rows = pairs.splitlines()
     numbered = f",{head}\n" + "".join(f"{n},{line}\n" for n, line in enumerate(rows))
     wanted = judged_by(pairs, tmp_path)
-    for text in (table(",caption,annotator", ("a dog", "ann")), numbered):
+    for text in (table(",caption,annotator", ("a dog", "ann")), table(",split", (3,)), numbered):
         assert [r.value for r in judged_by(text, tmp_path).results] == [r.value for r in wanted.results]
+
+
+def test_rows_are_stated_for_each_file_by_itself(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    first, other = (rng.standard_normal((40, 40)) + 2 * np.eye(40) for _ in range(2))
+    for name, scores in (("first", first), ("other", other)):
+        np.save(tmp_path / f"{name}.npy", scores)
+        np.save(tmp_path / f"{name}_turned.npy", scores.T)
+    turned, straight = f"{tmp_path}/first_turned.npy:rows=texts", tmp_path / "other.npy"
+    fused = [straight, f"{straight}:rows=images", f"{tmp_path}/other_turned.npy:rows=texts"]
+    fused += [f"t2i={file}" for file in fused[1:]]
+    own, options = (
+        np.arange(40),
+        {"captions_per_image": 1, "metrics": "R@1", "direction": "t2i", "ci": 0, "trust": True},
+    )
+    want = ((first + other).argmax(axis=0) == own).mean()
+    for one in fused:
+        assert vb.evaluate(scores=turned, fuse=one, **options)["R@1", "t2i"].value == want
+    top = np.argsort(-first, axis=0)[:5]
+    want = (top[np.take_along_axis(other, top, axis=0).argmax(axis=0), own] == own).mean()
+    for one in fused[3:]:
+        report = vb.evaluate(scores=turned, rerank=one, rerank_depth=5, **options)
+        assert report["R@1", "t2i"].value == want

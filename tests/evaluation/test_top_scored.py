@@ -104,10 +104,7 @@ def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np
     for matrix in (scores, counts, np.repeat(np.eye(IMAGES), 5, axis=1), np.zeros((IMAGES, 300))):
         found = top_scored.constant(matrix)
         assert found is None or (found.lowest and set(found.scored) in (set(), {"i2t", "t2i"}) and not found.apart)
-    said = re.compile(
-        "[0-9.]+ % of the scores are 0: where these pairs were never scored, values are wrong in at least"
-    )
-    assert any(said.match(w) for w in evaluate(counts, trust=True).warnings)
+    assert any("% of the scores are 0" in w for w in evaluate(counts, trust=True).warnings)
     assert not any("of the scores" in w for w in evaluate(scores).warnings)
     small = np.full((6, 30), -100.0)
     small[:, :3] = rng.random((6, 3))

@@ -15,8 +15,7 @@ import vsebench as vb
 from tests.messages import Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput, UsageError
-from vsebench.files.caption_text import plain_lines
-from vsebench.sets.caption_files import all_of_file, from_file, lines_of
+from vsebench.files.captions import all_of_file, from_file, lines_of
 from vsebench.sets.captions import with_captions
 from vsebench.types import TestSet
 
@@ -44,16 +43,6 @@ WITH_IDS: dict[str, str] = {
     "headless bars": lines("{name}| {k}| {text}"),
     "headless quoted": table([[name, text] for name, _, text in FLAT], ","),
     "headless commas": lines("{name},{text}"),
-    "a space": lines("{name} {text}"),
-    "a colon": lines("{name}: {text}"),
-    "an arrow": lines("{name} -> {text}"),
-    "marked, a space": lines("{name}#{k} {text}"),
-    "id last": lines("{text}\t{name}#{k}"),
-    "file last": lines("{text},{name}"),
-    "numbered and named": "".join(f"{i},{n},{t}\n" for i, (n, _, t) in enumerate(FLAT)),
-    "part behind": lines("{name}\t{text}\ttest"),
-    "one id, several files": json.dumps([{"image_id": i // 3, "file_name": n, "caption": t}
-                                         for i, (n, texts) in enumerate(zip(NAMES, SAYS, strict=True)) for t in texts]),
     "ids of words": lines("clip{stem}\t{text}"),
     "heading": table([["image", "caption"], *([name, text] for name, _, text in FLAT)], ","),
     "heading, not quoted": "image,caption\n" + lines("{name},{text}"),
@@ -72,7 +61,6 @@ WITH_IDS: dict[str, str] = {
     "by image": json.dumps(dict(zip(NAMES, SAYS, strict=True))),
     "classes": "".join(json.dumps({"id": i // 3, "file_path": n, "captions": t}) + "\n"
                        for i, (n, t) in enumerate(zip(NAMES, SAYS, strict=True))),
-    "class of a pair": json.dumps([{"id": int(n[0]), "img_path": n, "caption": t} for n, _, t in FLAT]),
     "videos": json.dumps({"info": {}, "videos": [{"video_id": n, "split": "test"} for n in NAMES],
                           "sentences": [{"video_id": n, "sen_id": i, "caption": t}
                                         for i, (n, _, t) in enumerate(FLAT)]}),
@@ -131,23 +119,42 @@ def test_one_caption_a_line_under_any_name(form: str, ending: str, tmp_path: Pat
     [
         "a dog\tand a tab\na cat\n",
         "dog, a small one\ncat, on a sofa\n",
-        "a.jpg is no caption\nb.jpg, neither\n",
+        "a.jpg is no caption\nneither is b.jpg here\n",
+        "the dog of a.jpg sat\nthe cat of b.jpg slept\n",
         "7\tup\n9\tlives\nplain\n",
         "{a brace\n[a bracket\n",
         "image, caption and text are words\nof a caption\n",
     ],
 )
-def test_a_plain_file_with_tabs_and_commas_stays_one(text: str) -> None:
-    assert plain_lines(text) == tuple(text.splitlines())
+def test_a_plain_file_with_tabs_and_commas_stays_one(text: str, tmp_path: Path) -> None:
+    (tmp_path / "c").write_text(text)
+    assert lines_of(tmp_path / "c") == tuple(text.splitlines())
 
 
-@pytest.mark.parametrize("head", ["{n}.jpg#0\t", "{n}.jpg\t", "{n}.jpg "])
+@pytest.mark.parametrize("head", ["{n}.jpg#0\t", "{n}.jpg\t"])
 def test_names_of_files_that_count_are_no_numbers_of_lines(head: str, tmp_path: Path) -> None:
     """0.jpg, 1.jpg, ... in order."""
     (tmp_path / "c.txt").write_text("".join(f"{head.format(n=n)}a cat and {n} dogs\n" for n in range(12)))
     rows = all_of_file(tmp_path / "c.txt")
     assert rows.image_id.tolist() == [f"{n}.jpg" for n in range(12)] and lines_of(tmp_path / "c.txt") is None
     assert rows.captions is not None and rows.captions[3] == "a cat and 3 dogs"
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{name} {text}", "{name}: {text}", "{name} -> {text}", "{name}#{k} {text}", "{text}\t{name}#{k}", "{text},{name}",
+     "{text} {name}", "{k},{name},{text}"],
+)  # fmt: skip
+def test_ids_in_other_places_are_refused(form: str, tmp_path: Path, refuses: Refuses) -> None:
+    (tmp_path / "c.txt").write_text(lines(form), encoding="utf-8")
+    refuses(BadInput, all_of_file, tmp_path / "c.txt")
+
+
+@pytest.mark.parametrize("image", ["image_id", "id"])
+def test_ids_of_classes_are_refused(image: str, tmp_path: Path, refuses: Refuses) -> None:
+    found = [{image: int(n[0]), "file_name": n, "caption": t} for n, _, t in FLAT]
+    (tmp_path / "c.json").write_text(json.dumps(found))
+    refuses(BadInput, all_of_file, tmp_path / "c.json")
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,16 @@ import gzip
 import json
 
 import numpy as np
+import pytest
 
 from tests.memory import peak
 from tests.worlds import relevance
 from vsebench import TestSet, evaluate, load, memory
 from vsebench.errors import BadInput
+from vsebench.files import textfile
+from vsebench.files.captions import from_file
+from vsebench.files.pairs import JUDGED, LISTS
+from vsebench.files.read_pairs import read_pairs
 from vsebench.files.textfile import read_text
 from vsebench.memory import require, text_array
 from vsebench.rank.count import Targets, count
@@ -41,6 +46,29 @@ def test_texts_of_one_width(monkeypatch, refuses):
     assert text_array(["a", "bcd"], "ids").tolist() == ["a", "bcd"] and text_array([], "ids").tolist() == []
     monkeypatch.setattr(memory, "free_memory", lambda: 30 * MIB)
     assert peak(lambda: refuses(BadInput, text_array, ["x" * 500] * 20_000, "ids")) < 120
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{i // 100} Q0 {i} {i % 100} {i % 100 / 100} t\n" for i in range(20_000)),
+        "".join(f"{i // 100} {i}\n" for i in range(20_000)),
+        json.dumps({str(q): list(range(100 * q, 100 * q + 100)) for q in range(200)}),
+        "".join(f"{i // 5}.jpg#{i % 5}\ta man rides a horse on the beach {i}\n" for i in range(20_000)),
+    ],
+    ids=["run", "qrels", "lists", "captions"],
+)
+def test_records_take_no_more_memory_than_is_asked_for(text, monkeypatch, tmp_path):
+    asked, path = [], tmp_path / "records.txt"
+    path.write_text(text)
+    monkeypatch.setattr(textfile, "require", lambda needed, _: asked.append(needed))
+    read = (
+        (lambda: from_file(path))
+        if ".jpg" in text
+        else lambda: read_pairs(path, None, LISTS if "Q0" in text else JUDGED)
+    )
+    read()  # packages are loaded
+    assert peak(read) * MIB < max(asked)
 
 
 def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path, refuses):

@@ -17,10 +17,10 @@ from tests.notes import with_notes
 from vsebench import memory
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import read
+from vsebench.files.captions import from_file
 from vsebench.files.ids import as_ids, canonical
 from vsebench.files.members import opened
 from vsebench.files.read import holds_both
-from vsebench.sets.caption_files import from_file
 
 read_embeddings, read_scores = (partial(with_notes, one) for one in (read.read_embeddings, read.read_scores))
 
@@ -72,23 +72,27 @@ def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
     assert raw.derived and raw.holds == "rows" and "'captions' is (image, caption)" in raw.notes[0]
 
 
-@pytest.mark.parametrize("exists", [1, 0])
-def test_a_mask_of_captions(tmp_path: Path, exists: int) -> None:
-    texts, there = RNG.standard_normal((4, 3, 3)), np.arange(3) < np.array([1, 2, 3, 1])[:, None]
-    mask = there == bool(exists)
-    raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask))
-    assert holds_both(opened(tmp_path / "e.npz"))
-    assert np.array_equal(np.isnan(raw.texts).all(axis=2), ~there) and np.array_equal(raw.texts[there], texts[there])
-    for name, given in (("captions_mask", mask), ("attention_mask", mask), ("num_captions", there.sum(axis=1))):
-        again = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, **{name: given}))
-        assert np.array_equal(again.texts, raw.texts, equal_nan=True) and again.notes == ()
-    flat = {"images": IMAGES, "texts": texts.reshape(12, 3), "mask": mask.ravel()}
-    again = read_embeddings(save(tmp_path / "e.npz", **flat))
-    assert np.array_equal(again.texts, raw.texts, equal_nan=True)
-    unused = {**flat, "image_of_text": np.repeat(np.arange(4), 3)}, {**flat, "texts": texts, "mask": mask[:, ::-1]}
-    for file in unused:
-        again = read_embeddings(save(tmp_path / "e.npz", **file))
-        assert np.array_equal(again.texts, file["texts"]) and again.notes[0].startswith("ignored arrays: mask")
+@pytest.mark.parametrize("name", ["mask", "num_captions", "flat"])
+@pytest.mark.parametrize("owners", [False, True])
+def test_a_mask_of_captions_is_refused_with_its_way_out(
+    tmp_path: Path, name: str, owners: bool, refuses: Refuses
+) -> None:
+    counts, texts = np.array([1, 2, 3, 1]), RNG.standard_normal((4, 3, 3))
+    there = np.arange(3) < counts[:, None]
+    given = {"mask": there.astype(int), "num_captions": counts, "flat": there.ravel()}
+    arrays = {"images": IMAGES, "texts": texts, "mask" if name == "flat" else name: given[name]}
+    if name == "flat":
+        arrays["texts"] = texts.reshape(12, 3)
+    if owners and name == "flat":
+        arrays["image_of_text"] = np.repeat(np.arange(4), 3)
+    path = save(tmp_path / "e.npz", **arrays)
+    assert holds_both(opened(path))
+    caught, saved = refuses(BadInput, read_embeddings, path), dict(arrays)
+    exec(str(caught.fix).partition(": ")[2].replace("(true for a caption)", ""), {"np": np}, saved)
+    raw = read_embeddings(save(path, **{key: saved[key] for key in ("images", "texts", "image_of_text")}))
+    assert np.array_equal(raw.texts, texts[there]) and raw.image_of_text.tolist() == np.nonzero(there)[0].tolist()
+    full = read_embeddings(save(path, images=IMAGES, texts=texts, mask=np.ones((4, 3)), num_captions=np.full(4, 3)))
+    assert np.array_equal(full.texts, texts)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", ">f8"])

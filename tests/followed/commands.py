@@ -72,20 +72,20 @@ FOLLOWED: list[Followed | By] = [
         (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
-        r"^give image_of_text \(the image id of every text\), or a file of captions with these ids "
-        r"\(--captions FILE\)$",
+        r"^give image_of_text \(the image id of every text\), a file of captions with these ids "
+        r"\(--captions FILE\), or build their data set",
         hostile("ids that do not give the image"),
         (write("c.jsonl", ROWS), save("e.npz", image_of_text=None), f"eval e.npz --captions c.jsonl {R1}", I2T),
         GOOD,
     ),
     Followed(
-        r"^save an id of its own for every image, such as its file; where ids are those of classes, give these as "
+        r"^save an id of its own for every image, such as its file; give ids of classes as "
         r"judgements: --judgements NAME=labels:FILE$",
         hostile("ids with markup and escapes"),
         GOOD,
     ),
     Followed(
-        r"^(encode every (image|text) of the split and nothing else; or add|save the image ids of the data set, or "
+        r"^(encode every (image|text) of the split and nothing else; or give|save the image ids of the data set, or "
         r"give) (--split custom|split='custom')",
         hostile("unknown image ids as coco-5k"),
         (hostile("unicode ids", "--split", "custom"), None),
@@ -125,7 +125,7 @@ FOLLOWED: list[Followed | By] = [
         (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
-        r"^convert it where you made it: np.savez\('embeddings.npz', image_embeddings=..., text_embeddings=..., ",
+        r"^save text as UTF-8, and arrays as \.npz, \.npy",
         hostile("picture"),
         (
             lambda: np.savez(

@@ -59,6 +59,8 @@ UNEVEN = S + np.linspace(-0.5, 0.5, 60)[:, None] + np.linspace(-0.5, 0.5, 300)
 BOTH = np.maximum(of_top(UNEVEN, "i2t", -100), of_top(UNEVEN, "t2i", -100))
 FOUR = np.flatnonzero(np.arange(300) % 5 < 4)
 FOUR_I2T = float((S[:, FOUR].argmax(1) // 4 == np.arange(60)).mean())
+EIGHT = [x[:, :8] / np.linalg.norm(x[:, :8], axis=1, keepdims=True) for x in (X, Y[::5])]
+EIGHT_I2T = float(((EIGHT[0] @ EIGHT[1].T).argmax(1) == np.arange(60)).mean())
 SHIFTED = S - 0.7 * S.max()
 M_FILE = "eval m.npz --json --ci 0 --metrics R@1"
 LANGUAGES = write(
@@ -92,13 +94,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(X, np.random.default_rng(1).permutation(Y), trust=True), None),
     ),
     Followed(
-        rf"^find out why the model gives every image or every text the same vector; {LIKE}$",
-        hostile("collapsed vectors"),
-        (hostile("collapsed vectors, trusted"), None),
-        (A_FILE, I2T),
-    ),
-    Followed(
-        rf"^direction='i2t' reads it rightly, behind embeddings of the first stage rerank='i2t=FILE' does as well; "
+        rf"^direction='i2t' reads it rightly, or rerank='i2t=FILE' behind embeddings; "
         rf"t2i needs scores for the images of every text; {LIKE}$",
         ev(scores=of_top(S, "i2t", -100)),
         (ev(scores=of_top(S, "i2t", -100), direction="i2t"), I2T),
@@ -107,21 +103,51 @@ FOLLOWED: list[Followed | By] = [
         (ev(scores=of_top(S, "i2t", -100), trust=True), I2T),
     ),
     Followed(
-        rf"^direction='t2i' reads it rightly, behind embeddings of the first stage rerank='t2i=FILE' does as well; "
+        rf"^direction='t2i' reads it rightly, or rerank='t2i=FILE' behind embeddings; "
         rf"i2t needs scores for the texts of every image; {LIKE}$",
         ev(scores=of_top(S, "t2i", -100)),
         (ev(scores=of_top(S, "t2i", -100), direction="t2i"), T2I),
         (write("s.npy", of_top(S, "t2i", -100)), ev(X, Y, rerank="t2i=s.npy", rerank_depth=10), I2T),
     ),
     Followed(
-        rf"^save a number below every score in their place; then direction='(i2t|t2i)' reads it rightly; {LIKE}$",
+        rf"^save a number below every score in place of 0; then direction='i2t' reads it rightly, or .*; {LIKE}$",
         ev(scores=of_top(SHIFTED, "i2t", 0.0)),
         (ev(scores=of_top(SHIFTED, "i2t", -9.0), direction="i2t"), I2T),
+        (write("s.npy", of_top(SHIFTED, "i2t", -9.0)), ev(X, Y, rerank="i2t=s.npy", rerank_depth=10), I2T),
     ),
     Followed(
         rf"^give complete scores, or the retrieved lists of each direction \(run=\['i2t=FILE', 't2i=FILE'\]\); {LIKE}$",
         ev(scores=BOTH),
         (ev(scores=S), I2T),
+    ),
+    # One row an item.
+    Followed(
+        r"^save array.T, one row an item, if they are; otherwise give image_(id_)?of_text$",
+        ev(X[:, :8].T, Y[::5, :8].T, captions_per_image=1),
+        (ev(X[:, :8], Y[::5, :8], captions_per_image=1), EIGHT_I2T),
+        (ev(X[:4], Y[:20:5], image_id_of_text=np.arange(4)), None),
+    ),
+    Followed(
+        r"^save array.T, one row an item, if they are; otherwise give vectors of the joint space of the model",
+        ev(X.T, Y.T),
+        (ev(X, Y), I2T),
+    ),
+    Followed(r"^save array.T, one row an item$", ev(X.T, Y.T, **OWNED), (ev(X, Y, **OWNED), I2T)),
+    Followed(
+        r"^leave out the rows or columns of captions that do not exist, and give image_(id_)?of_text of the others, or",
+        ev(X, np.where(np.isin(np.arange(300) % 5, 4)[:, None], 0, Y)),
+        (ev(X, Y[FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
+    ),
+    Followed(
+        r"^leave out the rows or columns of captions that do not exist, and give image_id_of_text of the others$",
+        ev(scores=np.where(np.isin(np.arange(300) % 5, 4), -100, S)),
+        (ev(scores=S[:, FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
+    ),
+    Followed(
+        r"^give image_ids, the same id for all rows of an image, or every image and every text once, with image_",
+        ev(X[OWNER] * (1 + 1e-6 * np.arange(300)[:, None] % 5), Y, captions_per_image=1),
+        (ev(X[OWNER] * (1 + 1e-6 * np.arange(300)[:, None] % 5), Y, image_ids=np.array(IDS)[OWNER]), I2T),
+        (ev(X, Y, image_id_of_text=OWNER), I2T),
     ),
     # The image of every text.
     Followed(
@@ -138,14 +164,16 @@ FOLLOWED: list[Followed | By] = [
         (ev(image_id_of_text=OWNER + 1, image_ids=np.arange(60) + 1), I2T),
     ),
     Followed(
-        r"^give image_of_text \(the image row of every text\)( \(|$|, or give (--captions-per-image |captions_per_))",
+        r"^give image_of_text \(the image (id|row) of every text\)"
+        r"( \(|$|, or give (--captions-per-image |captions_per_))",
         hostile("four texts an image"),
         (hostile("four texts an image", "--captions-per-image", "4", "--trust"), None),
         (save("m.npz", image_embeddings=X, text_embeddings=Y[:240], image_of_text=np.arange(240) // 5), M_FILE, None),
     ),
     Followed(
-        r"^give image_id_of_text \(the image id of every text\), or a file of captions with these ids "
-        r"\(captions=FILE\)(, or, if the text rows follow the image rows in order, captions_per_image=5)?$",
+        r"^give image_id_of_text \(the image id of every text\), a file of captions with these ids "
+        r"\(captions=FILE\), or build their data set \(`vsebench data list`\)"
+        r"(, or, if the text rows follow the image rows in order, captions_per_image=5)?$",
         ev(**NAMED),
         (ev(**OWNED), I2T),
         (
@@ -254,7 +282,7 @@ FOLLOWED: list[Followed | By] = [
         (write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"]), BadInput),
     ),
     Followed(
-        r"^give image_ids and text_ids, and images as rows \(scores.T if the rows are texts\)$",
+        r"^give image_ids and text_ids, with images as rows \(scores.T\)$",
         ev(scores={"t2i": S[:, ::5].T}, direction="t2i"),
         (
             ev(scores={"t2i": S[:, ::5]}, direction="t2i", image_ids=IDS, text_ids=IDS),
@@ -267,14 +295,14 @@ FOLLOWED: list[Followed | By] = [
         (ev(scores=S, image_id_of_text=OWNER), I2T),
     ),
     Followed(
-        r"^give image_of_text \(the image (id|row) of every text\), or a file of captions with these ids "
+        r"^give image_of_text \(the image (id|row) of every text\), a file of captions with these ids "
         r"\(captions=FILE\)",
         (save("e.npz", image_of_text=None), ev("e.npz")),
         (save("e.npz"), ev("e.npz"), I2T),
     ),
     Followed(
-        r"^save an id of its own for every image, such as its file; where ids are those of classes, give these as "
-        r"judgements: judgements='NAME=labels:FILE'$",
+        r"^save an id of its own for every image, such as its file; give ids of classes as judgements: "
+        r"judgements='NAME=labels:FILE'$",
         ev(image_ids=[n // 2 for n in range(60)]),
         (ev(image_ids=IDS, captions_per_image=5), I2T),
     ),

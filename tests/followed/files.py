@@ -11,8 +11,8 @@ import numpy as np
 
 from tests.followed.case import I2T, By, Call, Followed, S, X, Y, fix_of, refusal, save, write
 from tests.followed.evaluation import ev
+from vsebench.files.captions import from_file
 from vsebench.files.read import read_embeddings, read_scores
-from vsebench.sets.caption_files import from_file
 
 PICKLED = "my vectors/it's.npy"
 
@@ -108,6 +108,9 @@ FOLLOWED: list[Followed | By] = [
             1.0,
         ),
     ),
-    By(r"^copy them there \(it has a\.jpg\), or give captions=FILE", "test_the_file_of_an_id"),
-    By(r"^copy them there \(it has a\.png\), or give --captions FILE", "test_a_table_with_ids_and_names_of_files"),
+    By(r"^give a folder with every image once .*, or the names of the files in captions=", "test_the_file_of_an_id"),
+    By(
+        r"^give a folder with every image once .*, or the names of the files in --captions FILE",
+        "test_a_table_with_ids_and_names_of_files",
+    ),
 ]

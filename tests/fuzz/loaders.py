@@ -21,10 +21,11 @@ from tests.fuzz import contract
 from tests.fuzz.contract import Broken, accepts, reads
 from vsebench import metrics, relevance, signature
 from vsebench.analysis import attributes, systems
+from vsebench.files.captions import from_file, with_image_files
 from vsebench.files.pairs import JUDGED, LISTS, SCORED, place
 from vsebench.files.read import read_captions, read_embeddings, read_scores
 from vsebench.files.read_pairs import read_pairs
-from vsebench.files.run_folder import find
+from vsebench.files.regular import run_folder as find
 from vsebench.human.cxc import TASKS, read_cxc
 from vsebench.human.flickr8k import read_flickr8k
 from vsebench.metrics.suites import expand
@@ -36,7 +37,7 @@ from vsebench.relevance.embedding.word_vectors import read_word_vectors
 from vsebench.relevance.gains import Spec
 from vsebench.relevance.spice import file as spice_file
 from vsebench.scenes import settings as scenes
-from vsebench.sets import align, caption_files
+from vsebench.sets import align
 from vsebench.sets import published as sets
 from vsebench.sets.captions import with_captions
 from vsebench.sets.stored import store
@@ -160,8 +161,8 @@ def captions(data: bytes, folder: Path) -> None:
     for name in ("c.json", "c.txt"):
         reads(lambda p: with_captions(SPLIT, p), _file(data, folder, name))
     path = folder / "c.json"
-    reads(caption_files.with_image_files, path)
-    reads(caption_files.from_file, path)
+    reads(with_image_files, path)
+    reads(from_file, path)
     (folder / "v.txt").write_text("a 1 0\ndog 0 1\n", encoding="utf-8")
     reads(read_caption_sets, path, str(folder / "v.txt"), IMAGE_IDS)
 

@@ -102,7 +102,9 @@ def test_images_without_captions_are_among_all_candidates() -> None:
     """They take places among the images with the largest gains, with all items allowed as without a limit."""
     world = large_world(12, 2, seed=3)
     kept = np.flatnonzero(world.split.image_of % 3 > 0)
-    split = replace(world.split, caption_ids=kept, image_of=world.split.image_of[kept], fold=None)  # type: ignore[index]
+    split = replace(
+        world.split, columns=world.split.columns.take(kept), image_of=world.split.image_of[kept], folds=None
+    )  # type: ignore[index]
     world = oracle_graded.World(split, world.scores[:, kept], world.gains[:, kept])
     found = [measured(w, "SR[m=3,unit=image]@5") for w in (world, restricted(world, "all", 0, False, False))]
     same_found(*found)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import vsebench
-from vsebench.files import run_folder
+from vsebench.files import regular
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("vsebench", "train_reference")
@@ -212,8 +212,8 @@ def test_vsebench_prints_only_from_the_command_line():
 
 def test_names_of_the_files_of_a_run_are_declared_once():
     """The trainer writes them and vsebench reads them: they stand in one file, which the trainer imports."""
-    declared = Path(run_folder.__file__).resolve()
-    names = {f'"{name}"' for name in (run_folder.ABOUT, run_folder.LAST, run_folder.RESULT)}
+    declared = Path(regular.__file__).resolve()
+    names = {f'"{name}"' for name in (regular.ABOUT, regular.LAST, regular.RESULT)}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             again = sorted(name for name in names if name in path.read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from vsebench import relevance
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
 from vsebench.relevance import coco as coco_files
-from vsebench.relevance.grades import Grades, of_pairs
+from vsebench.relevance.gains import Grades, of_pairs
 from vsebench.relevance.matrix import of_array
 from vsebench.relevance.sources import Source
 from vsebench.sets import stored as wheels

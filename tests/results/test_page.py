@@ -180,6 +180,15 @@ def test_provenance_that_others_have_written():
     assert "&lt;i&gt;" in text and "<i>" not in text.split('id="signature"')[1].split("<script")[0]
 
 
+def test_queries_and_documents_have_no_single_queries():
+    rng = np.random.default_rng(0)
+    given = {"mine": {"t2i": {f"q{i}": [f"d{i}"] for i in range(12)}}}
+    ids = {"image_ids": [f"d{i}" for i in range(20)], "text_ids": [f"q{i}" for i in range(12)]}
+    report = vb.evaluate(scores=rng.standard_normal((20, 12)), judgements=given, metrics="mine:R@1", ci=0, **ids)
+    found = vb.page(report, resamples=50)
+    assert found.explorer is None and found.to_html() and any("of their own" in note for note in found.absent)
+
+
 def test_reports_without_lists_say_how_to_get_them(monkeypatch):
     found = vb.page(report(0.5, lists=0), captions=CAPTIONS, resamples=50)
     assert found.explorer is None and "eval FILE -o A.json" in found.absent[0]

@@ -21,8 +21,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.results import document, per_query, terminal
 from vsebench.results.document import OTHERS
-from vsebench.results.format import fixed, printed
-from vsebench.results.model import Result
+from vsebench.results.model import Result, fixed, printed
 from vsebench.results.report import SCHEMA, Report
 from vsebench.results.schema import faults_of
 from vsebench.results.table import grid, grids

@@ -17,10 +17,11 @@ from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.captions import all_of_file, from_file
 from vsebench.files.raw import Raw
 from vsebench.sets import catalogue, match, stored
-from vsebench.sets.caption_files import all_of_file, from_file
-from vsebench.sets.source import split_of_ids
+from vsebench.sets.captions import with_captions
+from vsebench.sets.catalogue import split_of_ids
 
 IMAGES, EACH = 30, 3
 WORDS = ["a", "dog", "cat", "runs", "on", "the", "grass", "near", "big", "red", "house", "with", "two", "men"]
@@ -116,9 +117,16 @@ def test_karpathy_files_and_official_annotations(tmp_path, refuses):
     assert rows.caption_id.tolist() == [f"4.jpg#{j}" for j in range(5)]
     notes = [{"id": i, "image_id": i // 10, "caption": f"c{i}"} for i in range(40)]
     path = write(tmp_path / "a.json", json.dumps({"annotations": notes, "images": []}))
-    rows = from_file(path, np.array([31, 2]))
-    assert rows.image_id.tolist() == [3, 0] and rows.captions == ("c31", "c2")
-    refuses(BadInput, from_file, path, np.array([31, 99]))
+    rows = from_file(path)
+    assert rows.image_id.tolist() == [i // 10 for i in range(40)] and rows.captions == tuple(f"c{i}" for i in range(40))
+    split = vsebench.TestSet.captioned("custom", np.array([3, 0]), np.array([31, 2]), np.array([0, 1]))
+    assert with_captions(split, path).columns.texts == ("c31", "c2")
+    refuses(
+        BadInput,
+        with_captions,
+        vsebench.TestSet.captioned("custom", np.array([3, 0]), np.array([31, 99]), np.array([0, 1])),
+        path,
+    )
 
 
 LINES = [{"caption_id": 10 + i, "image_id": 7, "caption": f"words {i}"} for i in range(5)]
@@ -152,7 +160,7 @@ BAD_FILES: dict[str, bytes] = {
 def test_bad_files_are_refused_by_name(tmp_path, content, refuses):
     path = tmp_path / "captions.json"
     path.write_bytes(content)
-    assert str(refuses(BadInput, from_file, path, np.array([1]))).startswith(str(path))
+    assert str(refuses(BadInput, from_file, path)).startswith(str(path))
 
 
 BAD = [
@@ -182,7 +190,7 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
     assert built.out.splitlines()[1] == "30 images, 90 captions; use it with --split mine"
     split = vsebench.load_split("mine", captions=True)
     assert split.columns.texts == tuple(r["caption"] for r in records()) and split.image_of.tolist()[:4] == [0, 0, 0, 1]
-    listed = json.loads(cli("data", "list", "--json").out)["splits"][-1]
+    (listed,) = (one for one in json.loads(cli("data", "list", "--json").out)["splits"] if one["name"] == "mine")
     assert listed == {
         "name": "mine", "images": 30, "captions": 90, "available": "own", "texts": True, "needs": "", "files": ""
     }  # fmt: skip

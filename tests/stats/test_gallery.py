@@ -159,7 +159,7 @@ def test_a_comparison_does_not_depend_on_the_order_of_the_images() -> None:
     back[order] = np.arange(60)
     moved = replace(
         second,
-        items=replace(items, image_ids=items.rows.ids[order], image_of=back[items.image_of]),
+        items=replace(items, rows=items.rows.take(order), image_of=back[items.image_of]),
         results=tuple(
             r if r.influence is None else replace(r, influence=r.influence[:, order]) for r in second.results
         ),

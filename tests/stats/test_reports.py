@@ -88,7 +88,7 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
 
 def test_ids_may_be_texts(tmp_path: Path) -> None:
     world = reports.split()
-    named = type(world)("custom", world.rows.ids.astype(str), world.columns.ids.astype(str), world.image_of)
+    named = type(world).captioned("custom", world.rows.ids.astype(str), world.columns.ids.astype(str), world.image_of)
     again = systems.load(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
     assert again.items.columns.ids.tolist() == named.columns.ids.tolist()
 

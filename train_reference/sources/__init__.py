@@ -44,7 +44,7 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         "a file of captions, such as dataset_coco.json, with a folder of images",
-        lambda name: name.lower().endswith(OF_CAPTIONS),
+        lambda name: name.lower().removesuffix(".gz").endswith(OF_CAPTIONS),
         open_images,
     ),
 )

@@ -20,20 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench.errors import BadInput, UsageError, count_of
-from vsebench.files.caption_records import EVERY, PART
 from vsebench.files.caption_rows import CaptionRows
+from vsebench.files.captions import EVERY, OF_KARPATHY, CaptionFile, caption_file
 from vsebench.files.ids import places
 from vsebench.files.image_files import find_images, read_image
-from vsebench.files.karpathy import karpathy_rows
 from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
+from vsebench.files.records import missing, spot
 from vsebench.files.regular import check_file, expanded
-from vsebench.files.textfile import read_text
-from vsebench.sets.caption_files import CaptionFile
-from vsebench.sets.catalogue import declared, split_of
-from vsebench.sets.identity import settle
+from vsebench.sets.catalogue import declared, split_of, split_of_ids
 from vsebench.sets.items import equal_rows, refuse_ids_of_pairs
-from vsebench.sets.source import split_of_ids
+from vsebench.sets.stored import settle
 from vsebench.types import Int, TestSet
 from vsebench.unimodal.files import read_vectors
 
@@ -44,7 +41,7 @@ from ..own_file import spelled
 from .image_files import ImageFiles
 
 OF_VECTORS = (".npz", ".npy", ".safetensors", ".pt", ".pth", ".h5", ".hdf5")
-OF_CAPTIONS = (".json", ".jsonl", ".csv", ".tsv")
+OF_CAPTIONS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".arrow")
 NAMES: dict[PartName, tuple[str, ...]] = {
     "train": ("train", "restval"),
     "val": ("val", "dev", "valid", "validation"),
@@ -67,7 +64,7 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
     path = expanded(config.data.name)
     if not config.data.captions:
         raise UsageError("no file of captions", where=path, fix=f"name it: {spelled('data.captions', 'FILE')}")
-    captions = _captions(config.data.captions)
+    captions = caption_file(expanded(config.data.captions))
     key = config.data.key or None
     raw = Raw((mapped(path),)) if path.suffix == ".npy" and key is None else read_vectors(path, "image", key, True)
     array, ids = raw.values, raw.image_ids
@@ -79,16 +76,17 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
         if len(ids) != len(array):
             what = f"{count_of(len(array), 'vector')} without ids, and {count_of(len(ids), 'image')}"
             fix = "save the ids of the images beside the vectors: image_ids"
-            raise BadInput(f"{what} in {captions.where}", where=path, fix=fix)
+            raise BadInput(f"{what} in {config.data.captions}", where=path, fix=fix)
     elif len(unique := np.unique(ids, return_inverse=True)[1]) > unique.max() + 1:
         one_vector(array, unique, path)
     elif array.ndim == 2:
-        refuse_ids_of_pairs(raw, int(equal_rows(array).max()) + 1)
+        group = equal_rows(array)
+        refuse_ids_of_pairs(raw, float((np.bincount(group)[group] > 1).mean()))
     found: dict[PartName, Part] = {}
     for part, split in _splits(captions, path.stem, config.data.restval).items():
         index = places(ids, split.rows.ids)
         if len(lost := split.rows.ids[index < 0]):
-            what = f"{count_of(len(lost), 'image')} of {captions.where} have no vector (first: {lost[0]})"
+            what = f"{count_of(len(lost), 'image')} of {config.data.captions} have no vector (first: {lost[0]})"
             raise BadInput(what, where=path, fix="encode the images of these captions")
         found[part] = Part(split, of_features(array, path, index))
     return found
@@ -107,7 +105,7 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
         raise UsageError(
             "no folder of images", where=config.data.name, fix=f"name it: {spelled('data.images', 'FOLDER')}"
         )
-    captions = _captions(config.data.name)
+    captions = caption_file(expanded(config.data.name))
     splits = _splits(captions, Path(config.data.name).stem, config.data.restval)
     every = np.concatenate([split.rows.ids for split in splits.values()])
     try:
@@ -155,27 +153,21 @@ def split_named(rows: CaptionRows, name: str) -> TestSet:
     return TestSet.captioned(name, image_ids, rows.caption_id, image_of, rows.captions)
 
 
-def _captions(name: str) -> CaptionFile:
-    file = expanded(name)
-    return CaptionFile(str(file), read_text(file))
-
-
 def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, TestSet]:
     """The captions of every part."""
-    there, rows = file.parts, {}
-    if not file.karpathy:
-        stated = [any(n.strip().lower() in PART and v for n, v in record.items()) for _, record in file.records[0]]
-        if any(stated) and not all(stated):
-            at = f"{file.where}: {file.records[0][stated.index(False)][0]}"
-            raise BadInput("has no field split, and others have", where=at, fix="give every caption its part, or none")
+    there, rows, where = file.parts, {}, file.found.attrs["where"]
+    stated = [not missing(part) for part in file.found[file.fields.part]] if there else []
+    if there and not any(stated):
+        there = []
+    elif not all(stated):
+        at = spot(file.found, stated.index(False))
+        raise BadInput("has no field split, and others have", where=at, fix="give every caption its part, or none")
     for part, names in NAMES.items() if there else ():
         known = [name for name in names if name in there and (restval or name != "restval")]
         if not known:
             what = f"has no part {' or '.join(names)}, but {', '.join(there[:6])}"
-            raise BadInput(what, where=file.where, fix="give captions of three parts, or without parts")
-        rows[part] = CaptionRows.joined(
-            [karpathy_rows(file.document, file.where, n) if file.karpathy else file.rows(n) for n in known]
-        )
+            raise BadInput(what, where=where, fix="give captions of three parts, or without parts")
+        rows[part] = CaptionRows.joined([file.rows(n, OF_KARPATHY if file.karpathy else None) for n in known])
     if not there:
         every = file.rows(None)
         images, image_of = every.images()
@@ -188,9 +180,9 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, TestS
     for part, found in rows.items():
         if not len(found.caption_id):
             fix = "give captions of more images, and of every part where they have parts"
-            raise BadInput(f"has no captions for {part}", where=file.where, fix=fix)
+            raise BadInput(f"has no captions for {part}", where=where, fix=fix)
     for first, second in itertools.combinations(rows, 2):
         if len(both := np.intersect1d(rows[first].image_id, rows[second].image_id)):
             what = f"{count_of(len(both), 'image is', 'images are')} in {first} and in {second} (first: {both[0]})"
-            raise BadInput(what, where=file.where, fix="put all captions of an image into one part")
+            raise BadInput(what, where=where, fix="put all captions of an image into one part")
     return {part: split_named(found, f"{stem}-{part}") for part, found in rows.items()}

@@ -23,7 +23,7 @@ from vsebench.files.ids import as_ids, places
 from vsebench.files.regular import check_file, expanded, reading
 from vsebench.files.textfile import read_text, text_lines
 from vsebench.log import note
-from vsebench.sets.items import are_pairs, equal_rows
+from vsebench.sets.items import equal_rows, repeat
 from vsebench.types import Int
 
 from ..config import Config
@@ -95,10 +95,7 @@ def _image_of(array: npt.NDArray[Any], captions: int, features: Path, file: Path
         return np.arange(captions) // (captions // rows)
     image_of = equal_rows(array)
     items = int(image_of.max()) + 1
-    if not are_pairs(image_of):
-        if items < rows:
-            equal = count_of(rows - items, "row equals another", "rows equal others")
-            note(f"{features.name}: {equal}, and each counts as one image; to merge them, write {IDS}")
+    if not repeat(image_of):
         return np.arange(rows)
     times = int(np.argmax(np.bincount(np.bincount(image_of))))  # the usual number of rows of an image
     blocks = image_of[: rows - rows % times].reshape(-1, times)

@@ -15,8 +15,7 @@ from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import check_word, public, spell
 from ..results import table
-from ..results.format import UNDEFINED, fixed, interval_words
-from ..results.model import Resampling
+from ..results.model import UNDEFINED, Resampling, fixed, interval_words
 from ..results.render import Rendered
 from ..results.table import Table, Text, Value, sentences, way
 from ..results.table import label as name

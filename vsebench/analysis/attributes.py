@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, UsageError
-from ..files import columns
+from ..files.captions import lines_of
+from ..files.columns import of_items
+from ..files.records import missing
 from ..options import spell
 from ..relevance.sources import is_gains
 from ..results.values import SIDE
@@ -83,7 +85,7 @@ def caption_length(split: TestSet, captions: Captions | None = None) -> Attribut
     ids = split.columns.ids
     numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     path = Path(captions) if captions is not None and is_file(captions) else None
-    unnamed = captions is not None and (path is None or path.suffix == ".txt")  # without ids
+    unnamed = captions is not None and (path is None or lines_of(path) is not None)  # without ids
     if unnamed and split.name == "custom" and not numbered and split.columns.places is None:
         # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
         what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
@@ -130,17 +132,17 @@ def from_file(path: Path, column: str | None, split: TestSet, *, several: bool) 
         UsageError: no such column.
         MissingPackage: parquet without pyarrow.
     """
-    name, side, values = columns.of_items(path, column, split)
-    known = [v for v in values if not columns.missing(v)]
+    name, side, values = of_items(path, column, split)
+    known = [v for v in values if not missing(v)]
     if known and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
         try:
-            numbers = np.array([np.nan if columns.missing(v) else float(v) for v in values])
+            numbers = np.array([np.nan if missing(v) else float(v) for v in values])
         except OverflowError:  # an integer beyond the range of float64
             what = f"column '{name}' has a number beyond 1.8e308"
             raise BadInput(what, where=path, fix="scale the numbers") from None
         finite = numbers[np.isfinite(numbers)]
         return Attribute(name, side, numbers, integer=bool((finite == np.floor(finite)).all()))
-    labels = tuple(() if columns.missing(v) else _labels(v, several) for v in values)
+    labels = tuple(() if missing(v) else _labels(v, several) for v in values)
     return Attribute(name, side, labels=labels)
 
 

@@ -11,19 +11,18 @@ import numpy as np
 
 from ..arrays import is_path, numbers
 from ..errors import UsageError, count_of, shown
-from ..evaluation.chance import CERTAIN, LEVEL, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
+from ..evaluation.misread import CERTAIN, LEVEL, of_mean
 from ..evaluation.request import Request, request
 from ..evaluation.top_scored import SMALLEST
 from ..files.read import group
-from ..files.regular import expanded
+from ..files.regular import expanded, read_once
 from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import public, spell
 from ..results import table
-from ..results.format import interval_words, printed
-from ..results.model import Resampling
+from ..results.model import Resampling, interval_words, printed
 from ..results.render import Rendered
 from ..results.table import Entry, Table, Text, Value, sentences
 from ..sets.align import only
@@ -168,6 +167,7 @@ class Choices(Rendered):
 
 
 @public
+@read_once()
 def choice(
     systems: Any,
     *,

@@ -21,8 +21,7 @@ from ..metrics.suites import headlines
 from ..options import public, spell
 from ..registry import unknown
 from ..results import table
-from ..results.format import UNDEFINED, UNITS, interval_words, printed
-from ..results.model import MetricName, Resampling
+from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, interval_words, printed
 from ..results.render import Rendered
 from ..results.table import Entry, Table, Text, Value, in_order, named, of_paper, way
 from ..stats import bootstrap, paired

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..options import public
 from ..results import table
-from ..results.format import fixed
+from ..results.model import fixed
 from ..results.render import Rendered
 from ..results.table import Entry, Table, Value
 from ..scenes import settings

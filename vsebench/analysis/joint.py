@@ -15,8 +15,7 @@ from ..evaluation.intervals import Key as MetricKey
 from ..evaluation.intervals import interval
 from ..options import public
 from ..results.charts import Panel, curves
-from ..results.format import UNITS, bracketed, interval_kind, interval_words
-from ..results.model import Result
+from ..results.model import UNITS, Result, bracketed, interval_kind, interval_words
 from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
 from ..results.schema import JOINT_SCHEMA

@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import signature
 from ..errors import MissingPackage, UsageError, VsebenchError
+from ..evaluation.assemble import ranked_by
 from ..evaluation.intervals import Key, key_of, label
-from ..evaluation.provenance import ranked_by
 from ..metrics import Metric
 from ..metrics.suites import Names, headlines
 from ..options import public

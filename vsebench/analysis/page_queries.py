@@ -32,11 +32,13 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
         keys: metrics and directions that all have.
         split: the items of the first system, with captions where they are known.
     """
+    if split.image_of is None:
+        return None, (f"Single queries are not shown: {split.columns.plural} have no {split.rows.name} of their own.",)
     notes = []
     usable: list[System | None] = []
     for system in systems:
-        names = ("image_ids", "caption_ids", "image_of")
-        same = all(np.array_equal(getattr(system.items, name), getattr(split, name)) for name in names)
+        same = all(np.array_equal(a.ids, b.ids) for a, b in zip(system.items.sides, split.sides, strict=True))
+        same = same and np.array_equal(np.asarray(system.items.image_of), np.asarray(split.image_of))
         if not system.report.lists:
             notes.append(f"{system.name} keeps no lists, which single queries need: {HOW}.")
         elif not same:

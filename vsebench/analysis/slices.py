@@ -13,13 +13,13 @@ import numpy as np
 from ..errors import UsageError, count_of
 from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..files.ids import places
+from ..files.regular import read_once
 from ..log import logged
 from ..metrics.suites import words
 from ..options import check_word, public, spell
 from ..results import table
 from ..results.charts import Mark, Panel, file_of, heading
-from ..results.format import ARROWS, UNITS, interval_words
-from ..results.model import MetricName, Resampling
+from ..results.model import ARROWS, UNITS, MetricName, Resampling, interval_words
 from ..results.render import Drawn
 from ..results.table import Entry, Table, Text, Value, arrow, named, sentences
 from ..results.values import SIDE
@@ -233,7 +233,7 @@ def slice(
         raise UsageError(
             f"{spell('direction', direction)}, and the reports have {' and '.join(ways)}", fix="leave it out"
         )
-    with logged() as log:
+    with logged() as log, read_once():
         attribute = _attribute(by, file, column, captions, systems[0].items)
     found: list[Breakdown] = []
     unfit: dict[str, list[str]] = {}

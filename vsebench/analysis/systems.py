@@ -15,8 +15,8 @@ import numpy as np
 from .. import signature
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of, label
-from ..files import run_folder
 from ..files.ids import counts_rows, places
+from ..files.regular import RESULT
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
@@ -167,10 +167,10 @@ def _result(path: Path) -> Path:
     """A file of a report; for the folder of a training run the one in it."""
     if not path.is_dir():
         return path
-    if not (path / run_folder.RESULT).is_file():
-        what = f"is a folder without {run_folder.RESULT}, which a finished training run has"
+    if not (path / RESULT).is_file():
+        what = f"is a folder without {RESULT}, which a finished training run has"
         raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
-    return path / run_folder.RESULT
+    return path / RESULT
 
 
 def named(text: str) -> tuple[str | None, Path]:

@@ -75,8 +75,8 @@ def make(
 
 
 def _files(path: Path, split: TestSet) -> dict[int, Path | Packed]:
-    """Index of an image -> its file; an image for which two files stand has none."""
+    """Index of an image -> its file."""
     packed = packed_images(path)
     names = listed(path) if packed is None else list(packed.images)
-    found = enumerate(files_of(names, split.rows.ids, None if packed is None else packed.names))
-    return {at: path / of[0] if packed is None else packed.images[of[0]] for at, of in found if len(of) == 1}
+    found = enumerate(files_of(names, split.rows.ids, None if packed is None else packed.names).tolist())
+    return {at: path / names[of] if packed is None else packed.images[names[of]] for at, of in found if of >= 0}

@@ -98,7 +98,7 @@ def made(name: str) -> Any:
         with _progress(found, terminal) as more:
             result = function(given.pop(first), **given, **more)
         if found.report:
-            from ..evaluation.provenance import with_command
+            from ..evaluation.assemble import with_command
 
             return with_command(result)
         return result

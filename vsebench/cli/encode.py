@@ -229,7 +229,7 @@ def _checkpoint(
     for note in log.notes:
         terminal.note(f"· {note}")
     split = chosen.split
-    captions = 0 if "labels" in result else len(split.caption_ids)
-    counts = {"images": len(split.image_ids), "captions": captions, "split": split.name}
+    captions = 0 if "labels" in result else len(split.columns)
+    counts = {"images": len(split.rows), "captions": captions, "split": split.name}
     document = {"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"}
     terminal.answer(document, f"{target}: {_counted(counts)} of {split.name}")

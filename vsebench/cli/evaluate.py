@@ -47,7 +47,7 @@ def run(
     import vsebench
 
     from ..evaluation import saved_run
-    from ..evaluation.provenance import with_command
+    from ..evaluation.assemble import with_command
 
     gains, save_run = given.pop("gains"), given["save_run"]
     given |= {"run": given["run"] or None, "gains": ",".join(gains) if gains else ()}

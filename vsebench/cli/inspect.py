@@ -133,11 +133,10 @@ def _holds_scores(path: Path, asked: Request) -> bool:
 
 def _of_text(path: Path, asked: Request, document: dict[str, Any]) -> None:
     """A result of vsebench, captions, retrieved lists, judgements, labels, or a table by id, as ``eval`` reads them."""
-    from ..files.caption_records import EVERY
+    from ..files.captions import EVERY, all_of_file, lines_of
     from ..files.pairs import JUDGED, LISTS
     from ..files.read_pairs import read_pairs
     from ..relevance.labels import read_labels
-    from ..sets.caption_files import all_of_file, lines_of
 
     if (own := _tried(lambda: _of_results(path))[0]) is not None:
         document |= own
@@ -197,10 +196,12 @@ def _tried(*readers: Callable[[], T]) -> tuple[T | None, VsebenchError | None]:
 
 def _by_id(path: Path) -> dict[str, list[Any]] | None:
     """The columns of a table that has one of ids, else None."""
-    from ..files.columns import ID_COLUMNS, read_table
+    from ..files.kinds import KINDS
+    from ..files.records import records
 
-    table = read_table(path)
-    return table if len(table) > 1 and any(name in ID_COLUMNS for name in table) else None
+    table = records(path, "columns")
+    cells = {str(name): table[name].tolist() for name in table}
+    return cells if len(cells) > 1 and KINDS["columns"].find(cells) else None
 
 
 def _of_captions(rows: CaptionRows, document: dict[str, Any]) -> None:

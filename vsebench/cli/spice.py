@@ -135,8 +135,8 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 
 def _read(file: Path | None) -> list[str]:
+    from ..files.captions import from_file, lines_of
     from ..files.read import read_captions
-    from ..sets.caption_files import from_file, lines_of
 
     if (arrays := read_captions(Path(file or ""))) is not None:
         return list(arrays[1])

@@ -10,7 +10,7 @@
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
 - ``system``: what is ranked: vectors, a score matrix or retrieved lists in the order of a split (``inputs``), and what
   is done with them: fusion, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
-  chance (``chance``), with what explains it
+  chance
 - ``plan``: metrics, judgements and candidates, decided once, with the gains and judgements that they need;
   ``short_lists``: what retrieved lists are long enough for
 - ``second_stage``: the scores of a cross-encoder (read by ``inputs``) put the top of the rankings in another order
@@ -18,5 +18,5 @@
   results; ``intra``: image-image and text-text retrieval of CxC
 - ``engines``: which processes compute, the workers of Dask and what they have finished; ``shards``: the work in pieces
   for other processes
-- ``assemble``: sums, signature and the report; ``intervals``, ``provenance``: what is added to it
+- ``assemble``: sums, signature, provenance and the report; ``intervals``
 """

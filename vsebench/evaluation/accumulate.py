@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import as_array, numbers
+from ..arrays import as_array, composed, id_rows, numbers
 from ..errors import BadInput, UsageError, count_of, shown
+from ..files.ids import as_ids
+from ..log import logged
+from ..memory import text_array
 from ..options import bound, public, spell
+from ..relevance.matrix import of_array
+from ..relevance.sources import SOURCES, load_gains
 from ..results.report import Report
 from ..sets import catalogue
+from ..sets.captions import with_captions
 from ..types import Embeddings, Modality, TestSet, Vectors
 from .options import Options
+from .plan import load_judgements
 from .request import request
 from .run import evaluate
 from .system import INPUTS
@@ -26,8 +33,14 @@ TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes ch
 _INPUTS = (*INPUTS, "image_key", "text_key", "scores_key")
 BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 
+
 Key = int | str
 Kept = tuple[int, Vectors]  # the vector of an item behind a number: of repeated ones the smallest is kept
+
+
+def _spelled(key: Any) -> str:
+    """How ids are compared: numbers are digits, and strings are in Unicode NFC."""
+    return composed(str(key))
 
 
 class Accumulator:
@@ -46,6 +59,7 @@ class Accumulator:
 
     Raises:
         UsageError: an unknown option, metric or split, or a value of a wrong type.
+        BadInput: with a split, judgements, captions or a file of gains that are not of its items.
         MissingPackage: the split is not installed.
 
     Example, a loader that repeats every image for each of its captions and shuffles them:
@@ -72,17 +86,27 @@ class Accumulator:
         bound(evaluate, (), options)
         asked = Options(split=split, captions_per_image=captions_per_image, **options)
         split, captions_per_image = asked.split, asked.captions_per_image
-        request(**vars(asked))  # what is wrong is refused now
+        checked = request(**vars(asked))  # what is wrong is refused now
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
         loaded = split if isinstance(split, TestSet) else None
         if isinstance(split, str) and split != "custom":
             loaded = catalogue.load_split(split)
+        if loaded is not None:  # ids of other items too
+            with logged():
+                load_judgements(checked.judgements, checked.level, loaded)
+                if checked.captions is not None:
+                    with_captions(loaded, checked.captions)
+                for spec in checked.gains.values():
+                    if spec.values is not None:
+                        of_array(loaded, spec.values)
+                    elif SOURCES[spec.kind].endings:
+                        load_gains(spec, loaded)
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
         self._options = {"trust": True, **{name: getattr(asked, name) for name in options}}
         ids = {} if loaded is None else {"image": loaded.rows.ids, "text": loaded.columns.ids}
-        self._known: dict[str, set[Key]] = {side: set(names.tolist()) for side, names in ids.items()}
+        self._known = {side: {_spelled(key): key for key in names.tolist()} for side, names in ids.items()}
         self.reset()
 
     def reset(self) -> None:
@@ -119,7 +143,7 @@ class Accumulator:
             ids: (item,) integers, the rows of the captions in the test set, counted from 0: the index of a data set
                 with an item a caption, which VSE++ and SCAN loaders return.
             image_ids: (item,) instead of ``ids``: ids of the split, for loaders that have images apart from captions.
-                Without a split images and captions are given in pairs.
+                Without a split images and captions are given in pairs. ``"7"`` is ``7``, as in files.
             text_ids: (item,) likewise.
 
         Raises:
@@ -156,6 +180,7 @@ class Accumulator:
         kinds: tuple[tuple[Modality, dict[Key, Kept]], ...] = (("image", self._images), ("caption", self._captions))
         for side, kept in kinds:
             keys = split.side(side).ids.tolist()
+            keys = [str(key) for key in keys] if self._split is None and self._by == BY_IDS else keys
             missing = [key for key in keys if key not in kept]
             if missing:
                 raise BadInput(
@@ -193,12 +218,14 @@ class Accumulator:
         for side, vectors, given in (("image", images, image_ids), ("text", texts, text_ids)):
             if (vectors is None) != (given is None):
                 raise UsageError(f"{side}s and {side}_ids do not come together", fix="give both or none")
-            named: list[Key] = [] if given is None else as_array(given, f"{side}_ids").tolist()
-            if strange := [] if self._split is None else [x for x in named if x not in self._known[side]]:
+            name = f"{side}_ids"
+            named = [] if given is None else [_spelled(x) for x in id_rows(given, name).tolist()]
+            known: Mapping[str, Key] = self._known.get(side) or dict(zip(named, named, strict=True))
+            if strange := [x for x in named if x not in known]:
                 counted = count_of(len(strange), f"{side} id is", f"{side} ids are")
                 what = f"{counted} not in split '{self._split.name}' (first: {strange[0]})"  # type: ignore[union-attr]
                 raise BadInput(what, fix="give ids of the split; rows counted from 0 are ids")
-            keys.append(named)
+            keys.append([known[x] for x in named])
         if self._split is not None:
             return keys[0], keys[1], [0] * len(keys[0])
         if len(keys[0]) != len(keys[1]):
@@ -249,9 +276,11 @@ class Accumulator:
         if self._split is not None:
             return self._split
         if self._by == BY_IDS:
-            captions = np.unique(np.array(list(self._owner)))
-            images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
-            return replace(TestSet.captioned("custom", images, captions, owner), ordered=False)
+            names = {"text_ids": list(self._owner), "image_ids": list(self._owner.values())}
+            texts = {name: text_array([str(key) for key in keys], name) for name, keys in names.items()}
+            captions, owners = (as_ids(ids, name, "update()") for name, ids in texts.items())
+            order, (images, owner) = np.argsort(captions), np.unique(owners, return_inverse=True)
+            return replace(TestSet.captioned("custom", images, captions[order], owner[order]), ordered=False)
         n = max(int(row) for row in self._captions) + 1
         if n % self._per_image:
             what = f"{n:,} captions are no multiple of {self._per_image} captions an image"

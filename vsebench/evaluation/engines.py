@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import io
 import logging
 import shutil
 import signal
@@ -40,7 +39,7 @@ from ..rank.observe import observe
 from ..rank.order import Order
 from ..rank.scorers import System
 from ..types import DIRECTIONS, Direction, Observation
-from . import depths, provenance, shards
+from . import assemble, depths, shards
 from .inputs import Input
 from .plan import Plan
 from .request import Request
@@ -93,7 +92,7 @@ def start(data: Input, plan: Plan) -> Iterator[Engine]:
         if request.resume:
             note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before", weight="detail")
         note(*(sentence for one in used for sentence in one.notes), weight="detail")
-        facts = provenance.of_workers(plan.backend, [(one.backend, one.device) for one in used])
+        facts = assemble.of_workers(plan.backend, [(one.backend, one.device) for one in used])
         given = [(shard, partial(read, folder / shard.name)) for shard in pieces]
         yield Engine(partial(shards.observed, plan, given), None, partial(shards.fill, given), facts)
 
@@ -126,20 +125,17 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
 
 def write(path: Path, arrays: Arrays) -> None:
     """Write the arrays of a shard; raises DiskError where the cache cannot be written, or no space is left."""
-    buffer = io.BytesIO()
-    np.savez(buffer, *arrays)
     with write_atomically(path, parents=True) as stream:
-        store.write_sealed(stream, buffer.getvalue())
+        np.savez(stream, *arrays)
 
 
 def read(path: Path) -> Arrays:
     """The arrays of a shard that is finished; raises DiskError where its file has been changed or removed since."""
-    content = store.read_sealed(path)
-    if content is None:
+    arrays = store.read_arrays(path)
+    if arrays is None:
         fix = f"leave the cache alone while an evaluation runs; {spell('resume', True)} continues with the other shards"
         raise DiskError("was changed or removed before it was read back", where=path, fix=fix)
-    with np.load(content, allow_pickle=False) as arrays:
-        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    return list(arrays.values())
 
 
 def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -> tuple[int, list[Used]]:
@@ -160,7 +156,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
         MissingPackage: a worker has no vsebench.
         BadInput, UsageError, ...: of a worker that cannot evaluate the input.
     """
-    waiting = [shard for shard in pieces if store.read_sealed(folder / shard.name) is None]
+    waiting = [shard for shard in pieces if store.read_arrays(folder / shard.name) is None]
     kept, used = len(pieces) - len(waiting), dict[str, Used]()
     if not waiting:
         return kept, []

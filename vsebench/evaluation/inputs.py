@@ -167,7 +167,7 @@ def of_scores(
         raw = replace(raw, arrays=(raw.values.T,))
     found, scores = align_scores(
         raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
-        direction=direction, stated=direction in request.score_rows,
+        direction=direction, stated=direction in request.score_rows, typed=is_path(request.scores),
     )  # fmt: skip
     top_scored.check(scores, served, raw.where, request.trust)
     return Input(

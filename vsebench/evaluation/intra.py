@@ -23,7 +23,7 @@ from ..options import spell
 from ..rank.count import Targets
 from ..rank.observe import observe
 from ..rank.scorers import System, choose
-from ..relevance.grades import of_pairs
+from ..relevance.gains import of_pairs
 from ..results.model import Result
 from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, TestSet
 from .binary import measure

@@ -1,41 +1,299 @@
-"""Input that is read in another way than it was written: a sample of queries is ranked before anything is reported.
+"""Refuses input that is read in another way than it was written, by the rankings of a sample of queries.
 
-Rows in another order and negated scores do not fail; recall is too low then. Three questions are asked, of at most 512
-queries (2,048 lists), and an input that fails one is refused:
+Rows in another order and negated scores raise no error: recall is too low then. At most 512 queries (2,048 lists) are
+ranked, and the input is refused if
 
-- Are own items ranked better than by chance? (``chance``)
-- Is the first item clearly more often an own item under another reading of the rows? Asked where recall
-  is low, and of rows without ids always, of which no part may be at chance either.
-- Do captions of like wording find each other's images, where rows are those of a known set?
+- own items are ranked no better than by chance (``Sample``), of a part of the rows too if they have no ids;
+- under another order of the rows the first item is clearly more often an own one;
+- captions of like wording do not find each other's images, if the rows are those of a known set by their number alone.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BadInput, VsebenchError
 from ..log import warn
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
 from ..rank.scorers import rows_in_threads
-from ..results.format import fixed
+from ..results.model import fixed
 from ..sets.catalogue import load_split
-from ..sets.declared import DECLARED
 from ..sets.placing import SIDES
-from ..types import Bool, Direction, Float, Ids, Int, TestSet
-from .chance import LEVEL, Pairs, Sample, of_mean, ranks_of, sample
+from ..types import Bool, Direction, Float, Int, Modality, TestSet
 from .inputs import Input
 from .top_scored import SMALLEST
 
-Rows = Int | None  # (item,) row of every item in the file, None for its index
+Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
+KS = (1, 10, 100)
+CERTAIN = 1e-6  # p-value of what is said without a "may"
+LEVEL = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
+BLOCK = 1 << 22  # scores in memory at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some queries, and where their own items are in their rankings.
+
+    Attributes:
+        first, last: (query,) int64 images and captions: queries in the order of their images, and the items at the ends
+            of their rankings.
+        units: (image,) int64 place of the first query of every image.
+        best: (query,) float64 rank of the first own item, the mean of its ranks where it ties.
+        mean: (query,) float64 mean over the own items of (rank - 1/2) / gallery, uniform at chance.
+        size: (query,) int64 number of own items.
+        depth: (query,) int64 known length of the ranking; ranks beyond it are the mean of those that remain.
+        gallery: number of candidates.
+    """
+
+    first: Pairs
+    last: Pairs
+    units: Int
+    best: Float
+    mean: Float
+    size: Int
+    depth: Int
+    gallery: int
+
+    def part(self, start: int, stop: int) -> Sample:
+        """The queries of some of the images, which follow each other."""
+        some = slice(self.units[start], self.units[stop] if stop < len(self.units) else len(self.best))
+        first, last = ((images[some], texts[some]) for images, texts in (self.first, self.last))
+        units = self.units[start:stop] - self.units[start]
+        of_query = (self.best[some], self.mean[some], self.size[some], self.depth[some])
+        return Sample(first, last, units, *of_query, self.gallery)
+
+    def recall(self, k: int) -> float:
+        """The fraction of the queries that have an own item among the first ``k``."""
+        return float((self.best <= k).mean())
+
+    def chance(self, k: int) -> float:
+        """The expectation of ``recall`` when all orders of the gallery are equally likely."""
+        n = self.gallery
+        kinds, times = np.unique(np.stack([self.size, np.minimum(self.depth, k)]), axis=1, return_counts=True)
+        missed = [math.comb(n - seen, r) / math.comb(n, r) for r, seen in kinds.T.tolist()]
+        return 1.0 - float(np.average(missed, weights=times))
+
+    @cached_property
+    def p_value(self) -> float:
+        """The probability at chance of ranks as good as these, corrected for the tests.
+
+        Images are the independent units, as captions of an image have similar ranks: the mean over images of ``mean``
+        is normal, and the number of first queries with an own item among the first ``KS`` is binomial. Both also
+        hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
+        """
+        from scipy.special import bdtrc
+
+        n = len(self.units)
+        mean = np.add.reduceat(self.mean, self.units) / np.diff(self.units, append=len(self.mean)) - 0.5
+        # Not in short lists, where few queries make the mean and its variance.
+        tests = [of_mean(mean)[0]] if self.depth.min() == self.gallery else []
+        for k in (k for k in KS if 2 * k <= self.gallery):
+            hits = int((self.best[self.units] <= k).sum())
+            tests.append(float(bdtrc(hits - 1, n, self.chance(k))) if hits else 1.0)
+        return min(1.0, len(tests) * min(tests))
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether these ranks are no better than random ones; False for too few images to tell."""
+        return len(self.units) >= SMALLEST and self.p_value >= LEVEL
+
+
+def of_mean(excess: Float) -> tuple[float, float]:
+    """The probabilities of a mean as small as this one, and as large, of independent values whose expectation is 0.
+
+    Args:
+        excess: (image,) float64, at chance 0 on average.
+    """
+    from scipy.special import ndtr
+
+    z = float(excess.mean()) * math.sqrt(len(excess)) / max(float(excess.std()), 1e-9)
+    return float(ndtr(z)), float(ndtr(-z))
+
+
+def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
+    """(item,) the ranks of some items by (gallery,) scores, means where they tie: a collapsed model is not perfect."""
+    own = scores[items, None]
+    return np.asarray((scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2, np.float64)
+
+
+def sample(data: Input, direction: Direction, most: int, wide: bool = False) -> Sample:
+    """Some queries of evenly spaced images, ranked.
+
+    Args:
+        data: scores or retrieved lists.
+        direction: of the queries.
+        most: queries.
+        wide: from float64 scores, which tell vectors apart that differ little.
+    """
+    queries, units = sampled_queries(data, direction, most)
+    gallery = len(data.split.side("caption" if direction == "i2t" else "image").ids)
+    own = _own(data.split.owners, direction, queries)
+    first, last, depth = np.zeros((3, len(queries)), np.int64)
+    best, mean = np.full(len(queries), np.inf), np.full(len(queries), 0.5)
+    if data.lists is None:
+        rows = _scores(data, direction, queries, gallery, wide)
+    for at, query in enumerate(queries.tolist()):
+        if data.lists is None:
+            scores = next(rows)
+            first[at], last[at], depth[at] = scores.argmax(), scores.argmin(), gallery
+            ranks = ranks_of(scores, own[at])
+        else:  # items that are not listed have the mean of the remaining ranks
+            listed = data.lists[direction].of_query(query)
+            first[at], last[at], depth[at] = listed[0], listed[-1], len(listed)
+            rank = np.full(gallery, (len(listed) + gallery + 1) / 2)
+            rank[listed] = np.arange(1, len(listed) + 1)
+            ranks = rank[own[at]]
+        if len(ranks):
+            best[at], mean[at] = ranks.min(), (ranks.mean() - 0.5) / gallery
+    size = np.array([len(items) for items in own], np.int64)
+    start, end = (pair if direction == "i2t" else pair[::-1] for pair in ((queries, first), (queries, last)))
+    return Sample(start, end, units, best, mean, size, depth, gallery)
+
+
+def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
+    """Queries of evenly spaced images with candidates and an own item, and the place of the first query of every image.
+
+    There is one caption an image, or several where there are few images.
+    """
+    image_of = data.split.owners
+    captions = np.arange(len(image_of))
+    if data.lists is not None:
+        known = np.flatnonzero(data.lists[direction].depth)
+        captions = captions[np.isin(captions if direction == "t2i" else image_of, known)]
+    captions = captions[np.argsort(image_of[captions], kind="stable")]
+    images, first, count = np.unique(image_of[captions], return_index=True, return_counts=True)
+    if not len(images):
+        return images, first
+    some = np.unique(np.linspace(0, len(images) - 1, min(most, len(images))).astype(np.int64))
+    if direction == "i2t":
+        return images[some], np.arange(len(some))
+    each = np.minimum(count[some], max(1, most // len(some)))
+    starts = np.cumsum(each) - each
+    # Any caption of an image: the first, or every fifth, may be in order when the others are not.
+    turn = np.arange(each.sum()) - np.repeat(starts - np.random.default_rng(0).integers(0, 1 << 30, len(some)), each)
+    return captions[np.repeat(first[some], each) + turn % np.repeat(count[some], each)], starts
+
+
+def _scores(
+    data: Input, direction: Direction, queries: Int, gallery: int, wide: bool
+) -> Iterator[npt.NDArray[np.floating]]:
+    """The (gallery,) scores of every query, computed in blocks."""
+    for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK))):
+        yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
+
+
+def _own(owners: Int, direction: Direction, queries: Int) -> list[Int]:
+    """The own items of every query."""
+    if direction == "t2i":
+        return list(owners[queries, None])
+    captions = np.argsort(owners, kind="stable")
+    ends = (np.searchsorted(owners[captions], queries, side=side) for side in ("left", "right"))
+    return [captions[a:b] for a, b in zip(*ends, strict=True)]
+
+
+FEW, SAMPLE = 64, 512  # queries that are ranked first, and if these do not settle it
+LISTED = 2048  # queries whose lists are read
+PARTS = 8  # of the rows, each tested by itself if rows have no ids
 PROCESSES = range(2, 17)  # whose rows may have been gathered in another order
 OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
-NEARLY = 0.98  # own items among the first, from which only displaced rows are looked for
+MAX_P_VALUE = 1e-2  # corrected for all orders that are tried; in the right order another one gains next to nothing
+WORDED = 2000  # images whose first captions are compared
+MOST_ALIKE = 128  # pairs of captions of like wording
+MIN_COSINE = 0.2  # of the words of two such captions
+MIN_PLACE = 0.3  # mean place of their images, if own images are ten times nearer to the top
+WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
+NO_CAUSE = (
+    "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
+    "scores mean more similar; an untrained or collapsed model is at chance too"
+)
+ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
+LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
+NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
+
+Suspicion = tuple[str, str]  # why input looks misread, and what to do about it
+
+
+def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
+    """Refuse input that looks misread; nothing is tested if captions have no image of their own.
+
+    Args:
+        data: scores or retrieved lists, and how they were read.
+        directions: what is measured.
+        trust: warn instead of refusing.
+
+    Raises:
+        BadInput: so it is, and the input is not trusted.
+    """
+    if data.split.image_of is None or len(data.split.rows.ids) < SMALLEST:
+        return
+    # Captions are more queries than images, and have fewer candidates.
+    without_ids = directions[-1] if data.lists is None and data.without_ids else None
+    with one_blas_thread():  # products are made in threads of their own
+        found = [one for d in directions if (one := suspect(data, d, d == without_ids)) is not None]
+        if without_ids and not found and (others := of_others(data)):
+            found = [(others, ROWS)]
+    if found and not trust:
+        what, fix = next((one for one in found if one[1] != NO_CAUSE), found[0])
+        raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
+    warn(*(what for what, _ in found))
+
+
+def suspect(data: Input, direction: Direction, order: bool = False) -> Suspicion | None:
+    """Why the input looks misread in a direction; None if it does not, or is too small to tell.
+
+    Args:
+        data, direction: of the queries.
+        order: rank the complete sample although a few queries have a good recall, test its parts, and try the orders of
+            several processes and displaced rows.
+    """
+    listed, owners = data.lists is not None, data.split.owners
+    # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
+    for most in (LISTED,) if listed else (SAMPLE,) if order else (FEW, SAMPLE):
+        found = sample(data, direction, most, wide=most == SAMPLE)
+        if len(found.best) < SMALLEST:
+            return None
+        if not found.at_chance and not _is_poor(found, 0.1):
+            break
+    images, texts = found.first
+    as_read, words = owners[texts] == images, WORDS[direction]
+    what = f"{words[0]} R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))} as read"
+    if found.at_chance:
+        expected = f"where chance is {_percent(found.chance(10), 2)}"
+        what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
+    if (better := _better(list(readings(data, direction, found, order)), as_read, found.units)) is not None:
+        what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
+        return what, NEGATED if better.negated else LISTS if listed else ROWS
+    if found.at_chance:
+        return what, NO_CAUSE
+    return _part_at_chance(found, words[0]) if order and not _is_poor(found) else None
+
+
+def _is_poor(found: Sample, margin: float = 0.0) -> bool:
+    """Whether R@10 is near chance, so that a few queries, or a part of the rows, do not tell."""
+    chance = found.chance(10)
+    return found.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
+
+
+def _part_at_chance(found: Sample, words: str) -> Suspicion | None:
+    """Whether images that follow each other are at chance; the others are far from it."""
+    n = len(found.units)
+    width = max(SMALLEST, n // PARTS)
+    for start in range(0, n - width + 1, max(1, width // 2)):
+        part = found.part(start, start + width)
+        if part.at_chance:
+            recalls = f"R@10 {_percent(part.recall(10))}, of all {_percent(found.recall(10))}"
+            what = f"{words} recall is at chance for a part of the rows ({recalls})"
+            return f"{what}: they are in another order, or of other items", ROWS
+    return None
 
 
 class Reading(NamedTuple):
@@ -54,28 +312,57 @@ class Reading(NamedTuple):
     cases: int = 1
 
 
-def readings(data: Input, direction: Direction, first: Pairs, last: Pairs) -> Iterator[Reading]:
-    """What the first items of queries are under other readings; also that at hand where many are no own ones.
+def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | None:
+    """The reading under which clearly more images find an own item first, or are found, by a sign test; else None.
 
     Args:
-        data: the items, as read.
-        direction: of the queries.
-        first, last: queries in the order of their images, with the first and with the last items of their rankings.
+        tried, as_read: by query.
+        units: (image,) the first query of every image; the queries of an image are not independent.
     """
-    listed, owners = data.lists is not None, data.split.owners
-    if (owners[first[1]] == first[0]).mean() < NEARLY:
-        split = _with_likely_ids(data.split)
-        images = list(_image_orders(split, data.rows[0], listed))
-        both = [(t, owner, i, image) for t, owner in _text_orders(split, data.rows[1], listed) for i, image in images]
-        for t, owner, i, image in both:
-            yield Reading(_words(i, t), owner[first[1]] == image[first[0]])
-        yield from () if listed else _gathered(data, *first)
-        how = "the lists reversed" if listed else "the scores negated"
-        for t, owner, i, image in both:
-            words = f"{_words(i, t)} and {how}" if i or t else f"with {how}"
-            yield Reading(words, owner[last[1]] == image[last[0]], negated=True)
-    if not listed:
-        yield from _displaced(data, direction, *first)
+    from scipy.special import bdtrc
+
+    best = max(tried, key=lambda one: int(one.hits.sum()))
+    more = np.add.reduceat(best.hits.astype(np.int64) - as_read, units)
+    gained, lost = int((more > 0).sum()), int((more < 0).sum())
+    p = bdtrc(gained - 1, gained + lost, 0.5) * sum(one.cases for one in tried) if gained > lost else 1.0
+    return best if p < MAX_P_VALUE else None
+
+
+def readings(data: Input, direction: Direction, found: Sample, order: bool) -> Iterator[Reading]:
+    """What the first items of the queries of a sample are under other orders of the rows, and with another sign."""
+    (images, texts), owners = found.first, data.split.owners
+    for t, owner in _orders(data, "caption"):
+        for i, image in _orders(data, "image"):
+            how = " and ".join(f"the {side} {words}" for side, words in (("images", i), ("texts", t)) if words)
+            yield Reading(f"with {how}", owner[texts] == image[images])
+    last = owners[found.last[1]] == found.last[0]
+    yield Reading(f"with the {'scores negated' if data.lists is None else 'lists reversed'}", last, negated=True)
+    if order:
+        yield from _gathered(data, images, texts)
+        yield from _displaced(data, direction, images, texts)
+
+
+def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
+    """Words, and (item,) the image that every image or caption as read is, or is of; first itself."""
+    ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES.index(side)]
+    row, item = _row_and_item(rows, n := len(ids))
+    image = np.arange(n) if side == "image" else data.split.owners
+    times = n // n_image
+    yield "", image
+    if rows is not None and side == "image":
+        yield "in the order of the file and their ids ignored", row
+    if side == "caption" and times * n_image == n:
+        yield f"in order, {times} for each image", row // times
+        if times > 1:
+            yield f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)", row % n_image
+    yield "in reverse order", image[item[n - 1 - row]]
+    orders = {"in ascending id order": np.argsort(ids, kind="stable")}
+    if ids.dtype.kind == "i":  # file names are sorted as text, and numbers often are
+        orders["in ascending order of the ids as text"] = np.argsort(ids.astype(str), kind="stable")
+    for words, order in orders.items():
+        yield words, image[order[row]]
+        if data.lists is not None:
+            yield f"in the order of the split and named {words}", image[np.argsort(order)]
 
 
 def _gathered(data: Input, images: Int, texts: Int) -> Iterator[Reading]:
@@ -109,10 +396,9 @@ def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) ->
     units, at = -(-n // together), rows // together
     parts = -(-units // processes) if shares else processes
     size, more = divmod(units, parts)  # the first ``more`` parts have one item more
-    late = np.maximum(at - more * (size + 1), 0)
-    part = np.where(at < more * (size + 1), at // (size + 1), more + late // max(size, 1))
-    place = np.where(at < more * (size + 1), at % (size + 1), late % max(size, 1))
-    return np.minimum((place * parts + part) * together + rows % together, n - 1)
+    part = np.where(at < more * (size + 1), at // (size + 1), (at - more) // max(size, 1))
+    place = at - part * size - np.minimum(part, more)
+    return np.asarray(np.minimum((place * parts + part) * together + rows % together, n - 1), np.int64)
 
 
 def _displaced(data: Input, direction: Direction, images: Int, texts: Int) -> Iterator[Reading]:
@@ -128,81 +414,20 @@ def _displaced(data: Input, direction: Direction, images: Int, texts: Int) -> It
             # The row from which on displacing them gains most.
             gain = np.cumsum((moved.astype(np.int64) - as_read)[::-1])[::-1]
             begin = int(gain.argmax())
-            where = "" if begin == 0 else f" from about image {at[begin]:,} on"
+            where = f" from about image {at[begin]:,} on" if begin else ""
             noun, how = "images" if side == "image" else "texts", "later" if rows > 0 else "earlier"
             words = f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
             yield Reading(words, np.concatenate([as_read[:begin], moved[begin:]]), cases=len(images))
 
 
-def _with_likely_ids(split: TestSet) -> TestSet:
-    """A custom split of row numbers with the ids of the declared split that has as many items, which it may be."""
-    sizes = len(split.rows.ids), len(split.columns.ids)
-    if split.name == "custom" and (split.rows.ids == np.arange(sizes[0])).all():
-        for name, declared in DECLARED.items():
-            if (declared.images, declared.captions) == sizes:
-                try:
-                    likely = load_split(name)
-                except VsebenchError:  # not installed, not built
-                    continue
-                return replace(split, rows=likely.rows, columns=likely.columns)
-    return split
-
-
-def _words(images: str, texts: str) -> str:
-    how = " and ".join(f"the {side} {how}" for side, how in (("images", images), ("texts", texts)) if how)
-    return f"with {how}" if how else ""
-
-
-def _image_orders(split: TestSet, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
-    """Words, and (image,) the image that every image as read is."""
-    n = len(split.rows.ids)
-    row, item = _row_and_item(rows, n)
-    yield from _orders(split.rows.ids, row, rows is not None, listed)
-    yield "in reverse order", item[n - 1 - row]
-
-
-def _text_orders(split: TestSet, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
-    """Words, and (caption,) the image that every caption as read is of."""
-    n_image, n_text = len(split.rows.ids), len(split.columns.ids)
-    row, times = _row_and_item(rows, n_text)[0], n_text // n_image
-    yield "", split.owners
-    if n_text == times * n_image:
-        if times > 1:
-            yield f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)", row % n_image
-        yield f"in order, {times} for each image", row // times
-    (_, _), *others = _orders(split.columns.ids, row, rows is not None, listed)
-    yield from ((words, split.owners[text]) for words, text in others)
-
-
-def _orders(ids: Ids, row: Int, ordered: bool, listed: bool) -> Iterator[tuple[str, Int]]:
-    """Words, and (item,) what every item as read is; first itself."""
-    yield "", np.arange(len(ids))
-    if ordered:
-        yield "in the order of the file and their ids ignored", row
-    orders = {"in ascending id order": np.argsort(ids, kind="stable")}
-    if ids.dtype.kind == "i":  # file names are sorted as text, and numbers often are
-        orders["in ascending order of the ids as text"] = np.argsort(ids.astype(str), kind="stable")
-    for words, order in orders.items():
-        yield words, order[row]
-        if listed:
-            yield f"in the order of the split and named {words}", np.argsort(order)
-
-
-def _row_and_item(rows: Rows, n: int) -> tuple[Int, Int]:
+def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
     """(item,) the row of every item, and (row,) the item in every row."""
     row = np.arange(n) if rows is None else rows
     return row, np.argsort(row)
 
 
-WORDED = 2000  # images whose first captions are compared
-LIKE = 128  # of the pairs of captions of like wording those that are most alike
-FAR = 0.3  # mean place of such an image, where own images are ten times nearer to the top
-APART, PARTLY = 0.2, 0.15  # place of such an image, and the share of them, that is warned of
-ALIKE = 0.2  # cosine of the words of two such captions, at least
-
-
 def of_others(data: Input) -> str:
-    """What says that rows are not those of the captions of the split; empty where they are, or nothing tells."""
+    """What says that rows are not those of the captions of the split; empty if they are, or nothing tells."""
     split = data.split
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
         return ""
@@ -210,27 +435,17 @@ def of_others(data: Input) -> str:
         captions = split.columns.texts or load_split(split.name, captions=True).columns.texts
     except VsebenchError:  # not installed, not built
         return ""
-    if captions is None:
-        return ""
-    texts, others = alike(split, captions)
+    texts, others = alike(split, captions or ())
     if len(texts) < SMALLEST:
         return ""
     as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
-    at_chance = of_mean(as_read - 0.5)[0] >= LEVEL
-    if not at_chance and (as_read.mean() < FAR or own.mean() > as_read.mean() / 10):
-        lost = float(((as_read > APART) & (own < APART / 10)).mean())
-        if lost > PARTLY and (own > APART).mean() < PARTLY / 3:
-            warn(
-                f"{lost:.0%} of the captions with their own image near the top have that of a caption of like wording "
-                f"far down (COCO 5K: 2% to 4%): a part of both sides may be in another order than {split.name}. "
-                "Save image_ids and text_ids with the rows, so that they are matched by id"
-            )
+    far = as_read.mean() >= MIN_PLACE and own.mean() <= as_read.mean() / 10
+    if not far and of_mean(as_read - 0.5)[0] < LEVEL:
         return ""
-    place = "at chance" if at_chance else "nearly at chance"
     return (
-        f"captions of like wording, of different images of '{split.name}', are {place}: their mean place in a ranking "
-        f"is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on COCO 5K). The rows "
-        "are those of other images, or in another order for both sides"
+        f"captions of like wording, of different images of '{split.name}', do not find each other's images: their mean "
+        f"place in a ranking is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on "
+        "COCO 5K). The rows are those of other images, or in another order for both sides"
     )
 
 
@@ -238,21 +453,23 @@ def alike(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
     """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
     from scipy.sparse import csr_array
 
-    images, first = np.unique(split.owners, return_index=True)
+    images, first = np.unique(split.owners[: len(captions)], return_index=True)
     some = np.unique(np.linspace(0, len(images) - 1, min(WORDED, len(images))).astype(np.int64))
     images, first = images[some], first[some]
     words = [set(re.findall(r"\w{3,}", captions[caption].lower())) for caption in first.tolist()]
     number = {word: at for at, word in enumerate(dict.fromkeys(word for each in words for word in sorted(each)))}
     columns = np.array([number[word] for each in words for word in sorted(each)], np.int64)
     rows = np.repeat(np.arange(len(words)), [len(each) for each in words])
-    weight = np.log(len(words) / np.bincount(columns, minlength=1))[columns] if len(columns) else np.zeros(0)
+    if not len(columns):
+        return rows, rows
+    weight = np.log(len(words) / np.bincount(columns))[columns]
     length = np.sqrt(np.bincount(rows, weight**2, len(words)))
-    table = csr_array((weight / np.maximum(length, 1e-9)[rows], (rows, columns)), shape=(len(words), len(number) or 1))
+    table = csr_array((weight / np.maximum(length, 1e-9)[rows], (rows, columns)), shape=(len(words), len(number)))
     cosine = (table @ table.T).toarray()
     np.fill_diagonal(cosine, 0)
     nearest = cosine.argmax(axis=1)
-    best = np.argsort(-cosine[np.arange(len(words)), nearest], kind="stable")[:LIKE]
-    best = np.sort(best[cosine[best, nearest[best]] >= ALIKE])
+    best = np.argsort(-cosine[np.arange(len(words)), nearest], kind="stable")[:MOST_ALIKE]
+    best = np.sort(best[cosine[best, nearest[best]] >= MIN_COSINE])
     return first[best], images[nearest[best]]
 
 
@@ -262,138 +479,6 @@ def _places(data: Input, texts: Int, images: Int) -> Float:
     scores = rows_in_threads(data.scorer("t2i") if "t2i" in data.scored else data.system.forward.T, texts)
     ranks = [ranks_of(*one)[0] for one in zip(scores, images[:, None], strict=True)]
     return np.asarray((np.array(ranks) - 0.5) / scores.shape[1], np.float64)
-
-
-FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not settle it
-LISTED = 2048  # queries whose lists are read then
-CLEARLY = 0.1
-PARTS = 8  # a part of the rows that is tested by itself where rows have no ids
-CONSTANT = 1e-3  # scores of a query that differ by less, relative to their size, are called collapsed
-SURE = 1e-2  # p-value, corrected for all that is tried; in the right order another one finds next to nothing
-WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
-NO_CAUSE = (
-    "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
-    "scores mean more similar; an untrained model is at chance too"
-)
-COLLAPSED = "find out why the model gives every image or every text the same vector"
-ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
-LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
-NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
-
-
-class Suspicion(NamedTuple):
-    """Why input looks misread, what to do about it, and whether its cause is known."""
-
-    what: str
-    fix: str
-    explained: bool
-
-
-def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
-    """Refuse, or warn of, input that looks misread, and rows without ids in another order or of other items.
-
-    Nothing is tested where captions have no image of their own.
-
-    Args:
-        data: scores or retrieved lists, and how they were read.
-        directions: what is measured.
-        trust: warn instead of refusing.
-
-    Raises:
-        BadInput: so it is, and the input is not trusted.
-    """
-    if data.split.image_of is None or len(data.split.rows.ids) < SMALLEST:
-        return
-    # Captions are more queries than images, and have fewer candidates.
-    without_ids = directions[-1] if data.lists is None and data.without_ids else None
-    with one_blas_thread():  # products are made in threads of their own
-        found = [one for d in directions if (one := suspect(data, d, d == without_ids)) is not None]
-        if without_ids and not found and (others := of_others(data)):
-            found = [Suspicion(others, ROWS, True)]
-    if found and not trust:
-        first = next((one for one in found if one.explained), found[0])
-        raise BadInput(first.what, where=data.where, fix=f"{first.fix}; {spell('trust', True)} ranks it as read")
-    warn(*(one.what for one in found))
-
-
-def suspect(data: Input, direction: Direction, order: bool = False) -> Suspicion | None:
-    """Why the input looks misread in a direction; None when it does not, or is too small to tell.
-
-    Args:
-        data, direction: of the queries.
-        order: try other readings although recall is good.
-    """
-    listed, owners = data.lists is not None, data.split.owners
-    # Most files are read correctly, and a few queries are enough to find out; a weak model takes some more, and
-    # near-constant vectors have scores that float32 cannot tell apart.
-    few = (SAMPLE, 0.0) if order else (FEW, CLEARLY)
-    for (most, margin), wide in ((few, False), ((LISTED if listed else SAMPLE, 0.0), True)):
-        found = sample(data, direction, most, wide)
-        if len(found.units if not order else found.best) < SMALLEST:
-            return None
-        hits, at_end = (int((owners[texts] == images).sum()) for images, texts in (found.first, found.last))
-        # Short lists that are reversed have a high recall at their length.
-        doubtful = found.at_chance or (at_end > hits if listed else _is_poor(found, margin))
-        if not doubtful:
-            break
-    better = _better(data, direction, found) if doubtful or order else None
-    if found.at_chance or better:
-        return _suspicion(found, direction, better, listed)
-    return _lost_part(found, direction) if order else None
-
-
-def _lost_part(found: Sample, direction: Direction) -> Suspicion | None:
-    """Whether images that follow each other are at chance where the others are far from it."""
-    n = len(found.units)
-    width = max(SMALLEST, n // PARTS)
-    for start in range(0, n - width + 1, max(1, width // 2)) if not _is_poor(found, 0) else ():
-        part = found.part(start, start + width)
-        if part.at_chance:
-            what = f"{WORDS[direction][0]} recall is at chance for a part of the rows "
-            what += f"(R@10 {_percent(part.recall(10))}, of all {_percent(found.recall(10))})"
-            return Suspicion(f"{what}: they are in another order, or of other items", ROWS, True)
-    return None
-
-
-def _is_poor(found: Sample, margin: float) -> bool:
-    """Whether R@10 is so low that other readings are tried, although it may be above chance."""
-    chance = found.chance(10)
-    return found.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
-
-
-def _better(data: Input, direction: Direction, found: Sample) -> Reading | None:
-    """The reading under which clearly more queries find an own item first, by a sign test; None without one."""
-    from scipy.special import bdtrc
-
-    images, texts = found.first
-    as_read, tried = data.split.owners[texts] == images, list(readings(data, direction, found.first, found.last))
-    best = max(tried, key=lambda one: int(one.hits.sum()), default=None)
-    if best is None:
-        return None
-    gained, lost = int((best.hits & ~as_read).sum()), int((as_read & ~best.hits).sum())
-    sure = gained > lost and bdtrc(gained - 1, gained + lost, 0.5) * sum(one.cases for one in tried) < SURE
-    return best if sure else None
-
-
-def _suspicion(found: Sample, direction: Direction, better: Reading | None, listed: bool) -> Suspicion:
-    """What is wrong with a sample that is at chance, or has a better reading, in words."""
-    words, queries = WORDS[direction]
-    what = f"{words} R@1 of {len(found.best)} sampled {queries} is {_percent(found.recall(1))} as read"
-    # Scores that are all but equal are neither better nor worse; their median tells.
-    collapsed = found.at_chance and float(np.median(found.spread)) < CONSTANT
-    below = found.below_chance and not collapsed
-    if found.at_chance:
-        chance = f"(R@10 {_percent(found.recall(10))}, where chance is {_percent(found.chance(10), 2)})"
-        what = f"recall is {'below' if below else 'at'} chance: {what} {chance}"
-    if better is not None:
-        what += f"; {better.words} it would be {_percent(float(better.hits.mean()))}"
-        return Suspicion(what, NEGATED if better.negated else LISTS if listed else ROWS, True)
-    if collapsed:
-        return Suspicion(
-            f"{what}; the scores of a query are all but equal: the vectors have collapsed to a point", COLLAPSED, True
-        )
-    fix = f"{NEGATED}, best item first" if below else NO_CAUSE
-    return Suspicion(f"{what}; no other order of the rows and no other sign explains it", fix, False)
 
 
 def _percent(fraction: float, digits: int = 1) -> str:

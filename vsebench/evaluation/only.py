@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, UsageError
-from ..files import columns
+from ..files.columns import of_items
+from ..files.records import missing, text_of
 from ..files.regular import expanded
 from ..log import note
 from ..options import spell
@@ -24,6 +25,7 @@ def only(data: Input, request: Request) -> Input:
     """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
+    Where captions have no image of their own, all items of the other side are kept.
 
     Args:
         data: everything that was read.
@@ -40,13 +42,17 @@ def only(data: Input, request: Request) -> Input:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
         raise UsageError(f"{spell('only', said)} names no file", fix=fix)
     split = data.split
-    name, side, values = columns.of_items(path, column, split)
+    kind = "captions" if path == request.captions_file else "columns"
+    name, side, values = of_items(path, column, split, kind)
     kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
     if not len(kept):
         known = sorted(set().union(*map(_texts, values)))
         what = f"no {side} has {name}={','.join(sorted(wanted))}; values are {', '.join(known[:8]) or 'none'}"
         raise BadInput(what, where=path, fix="name one of these")
-    if side == "caption":
+    images, captions = map(np.arange, split.shape)
+    if split.image_of is None:
+        images, captions = (images, kept) if side == "caption" else (kept, captions)
+    elif side == "caption":
         captions, images = kept, np.unique(split.owners[kept])
     else:
         captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
@@ -54,7 +60,8 @@ def only(data: Input, request: Request) -> Input:
         split = with_captions(split, request.captions)
     sides = split.sides if split.name == "custom" else [replace(side, places=None) for side in split.sides]
     first, second = (side.take(some) for side, some in zip(sides, (images, captions), strict=True))
-    part = TestSet("custom", first, second, np.searchsorted(images, split.owners[captions]), ordered=split.ordered)
+    image_of = None if split.image_of is None else np.searchsorted(images, split.owners[captions])
+    part = TestSet("custom", first, second, image_of, ordered=split.ordered)
     note(
         f"only {said}: {len(images):,} of {len(split.rows.ids):,} images and {len(captions):,} of "
         f"{len(split.columns.ids):,} captions are the queries and the gallery"
@@ -83,7 +90,7 @@ def gains_of_rows(request: Request) -> str:
 
 def _texts(value: Any) -> set[str]:
     """The words of a field: one, several of a list, or none."""
-    if columns.missing(value):
+    if missing(value):
         return set()
     several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
-    return {columns.text_of(v) for v in several}
+    return {text_of(v) for v in several}

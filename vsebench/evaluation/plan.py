@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..files.captions import lines_of
 from ..files.pairs import Pairs
 from ..files.regular import expanded
 from ..files.sniff import sniff
@@ -30,7 +31,7 @@ from ..relevance.matrix import of_array
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of, load_gains
 from ..relevance.spice.file import NotParsed
 from ..sets import placing
-from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
+from ..sets.captions import Captions, is_file, with_captions
 from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, TestSet, sides_of
 from .inputs import Input
 from .request import Request
@@ -511,7 +512,7 @@ def load_gains_of(
         if captions is None:
             return split, {}
         if is_file(captions):
-            check_file(Path(captions))  # a wrong path is an error even where it is not read
+            sniff(Path(captions))  # a wrong path is an error even where it is not read
         note(f"{spell('captions')}: no metric uses them")
         return split, {}
     why: UsageError | MissingPackage | None = None
@@ -521,7 +522,7 @@ def load_gains_of(
     except (UsageError, MissingPackage) as error:
         why = error
     found: dict[str, Gains] = {}
-    if captions is not None and why is None and without_ids(captions):
+    if captions is not None and why is None and (not is_file(captions) or lines_of(captions) is not None):
         note(placing.order_note("captions", ["caption"], split))
     for kind in kinds:
         if kind in judgements:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..arrays import is_path, numbers
 from ..errors import UsageError, printable, shown
-from ..files import run_folder
-from ..files.regular import expanded
+from ..files.regular import expanded, run_folder
 from ..metrics.declare import HUBNESS
 from ..metrics.suites import ALL, INTRA, SUITES, expand, words
 from ..options import check_alone, settings, spell
@@ -112,7 +111,7 @@ def request(**given: Any) -> Request:
 
     Raises:
         UsageError: a value that is not allowed, unknown names, another form, or options that do not fit together.
-        BadInput: as ``run_folder.find``.
+        BadInput: as ``run_folder``.
         MissingPackage: the back-end is not installed.
     """
     asked = _of_run_folder(Options(**given))
@@ -121,7 +120,7 @@ def request(**given: Any) -> Request:
         "rerank": _of_each("rerank", asked.rerank), "gains": _gains(asked.gains),
         "judgements": _judgements(asked.judgements),
     }  # fmt: skip
-    values["scores"], values["score_rows"] = _scores(asked.scores)
+    values["scores"], values["score_rows"] = matrices(asked.scores)
     check_alone(asked, values)
     measured = None if asked.metrics is None else words(asked.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
@@ -193,8 +192,12 @@ def _refused(name: str, given: Any) -> UsageError:
     return UsageError(f"{spell(name)} is {shown(only)}", fix=fix)
 
 
-def _scores(given: Any) -> tuple[Any, dict[Direction | None, str]]:
-    """A file or an array of scores, or a mapping from directions to them; and what ``:rows=`` behind a file says."""
+def matrices(given: Any) -> tuple[Any, dict[Direction | None, str]]:
+    """A file or an array of scores, or a mapping from directions to them; and what ``:rows=`` behind a file says.
+
+    Raises:
+        UsageError: another form.
+    """
     named = isinstance(given, Mapping)
     if not named and not (listed(given) and all(map(is_path, listed(given)))):
         return given, {}
@@ -251,7 +254,7 @@ def _of_run_folder(asked: Options) -> Options:
     """Of the folder of a training run its file, its similarity and its split; those that are named are kept."""
     if not is_path(asked.images) or asked.texts is not None or asked.scores is not None:
         return asked
-    found = run_folder.find(expanded(asked.images))
+    found = run_folder(expanded(asked.images))
     if found is None:
         return asked
     changed: dict[str, Any] = {"images": None, "scores": found.file} if found.scores else {"images": found.file}
@@ -424,7 +427,13 @@ def _specs(name: str, value: Any) -> list[Spec]:
         parts = [(head, tail)] if colon and head in (*DIRECTIONS, LABELS) else parts
     elif isinstance(value, Mapping) and value and (set(value) == {LABELS} or set(value) <= set(DIRECTIONS)):
         parts = list(value.items())
-    return [
-        Spec(name, str(x) if is_path(x) else None, {"holds": head} if head else {}, None if is_path(x) else x)
-        for head, x in parts
-    ]
+    found = []
+    for head, x in parts:
+        settings = {"holds": head} if head else {}
+        if is_path(x):
+            path, behind, rows = str(x).rpartition(":rows=")
+            stated = bool(behind) and rows in ("images", "captions")
+            found.append(Spec(name, path if stated else str(x), {**settings, **({"rows": rows} if stated else {})}))
+        else:
+            found.append(Spec(name, None, settings, x))
+    return found

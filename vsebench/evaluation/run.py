@@ -8,8 +8,7 @@ what is measured, from the tables of judgements and of gains in ``relevance`` an
 the relevant items come from one pass over the scores (``rank.observe``), from lists of an index where these suffice
 (``depths``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
 (``graded.engine``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums, intervals,
-the signature and warnings, with the top of the rankings where it is kept, ``provenance`` what was evaluated,
-where and when.
+the signature and warnings, with the top of the rankings where it is kept, and what was evaluated, where and when.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import numpy.typing as npt
 
 from ..errors import DeviceFault, first_line, is_of_torch
 from ..files.atomic import refuse_overwriting
+from ..files.regular import read_once
 from ..log import logged
 from ..metrics.suites import Names
 from ..options import public
@@ -33,20 +33,7 @@ from ..results.model import Result
 from ..results.report import Report
 from ..sets.captions import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, TestSet
-from . import (
-    assemble,
-    binary,
-    corrections,
-    engines,
-    graded,
-    intra,
-    misread,
-    provenance,
-    saved_run,
-    second_stage,
-    shards,
-    system,
-)
+from . import assemble, binary, corrections, engines, graded, intra, misread, saved_run, second_stage, shards, system
 from .inputs import Input
 from .intervals import Key
 from .plan import Plan, make_plan
@@ -205,7 +192,7 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
-    started = provenance.now()
+    started = assemble.now()
     asked = request(
         images=images, texts=texts, scores=scores, run=run, fuse=fuse, rerank=rerank, split=split, metrics=metrics,
         gains=gains, judgements=judgements, level=level, captions=captions, human_data=human_data, direction=direction,
@@ -220,14 +207,14 @@ def evaluate(
     if asked.engine != "local" and asked.run is None:
         shards.elsewhere(asked)  # what is in memory is refused before anything is read
     sources = asked.beside
-    with logged():
+    with logged(), read_once():
         data = system.read(asked)
         sources = [*data.sources, *sources]
         if asked.save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(asked.save_run)).values()), sources)
         report, observed, plan = run_evaluation(data, make_plan(data, asked))
     other = {"backend": plan.backend} if plan.backend != asked.backend else {}
-    report = provenance.attach(
+    report = assemble.attach(
         report, started, asked.threads, sources, plan.backend, plan.engine, {**asked.settings, **other}
     )
     if asked.save_run is not None:

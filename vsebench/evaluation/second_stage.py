@@ -25,16 +25,17 @@ from ..rank.order import top_lists
 from ..rank.scorers import Matrix, Scorer
 from ..rank.sums import finite
 from ..rank.tops import ranks_after
-from ..relevance.grades import Entries, of_pairs
-from ..results.format import printed
+from ..relevance.gains import Entries, of_pairs
+from ..results.model import printed
 from ..sets import placing
 from ..sets.align import align_scores
+from ..sets.items import TOGETHER, uncomputed
 from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestSet, Tops
 from . import binary
 from .inputs import Input, SecondScores, in_memory
 from .plan import Plan
-from .request import Request
-from .top_scored import TOGETHER, constant, scored, uncomputed
+from .request import Request, matrices
+from .top_scored import constant, scored
 
 MARK = -100.0  # what released code fills the scores with
 MAX_MISSING = 0.01  # share of the scores: another precision of the first stage has other tops
@@ -47,18 +48,19 @@ def read(data: Input, request: Request) -> Input:
         UsageError: complete scores without a depth.
         BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
-    second = {d: _of_direction(value, d, data.split, request) for d, value in request.rerank.items()}
-    sources = tuple(path for path in request.rerank.values() if isinstance(path, Path))
+    given, rows = matrices(request.rerank)
+    second = {d: _of_direction(value, d, data.split, request, rows.get(d)) for d, value in given.items()}
+    sources = tuple(path for path in given.values() if isinstance(path, Path))
     return replace(data, second=second, sources=(*data.sources, *sources))
 
 
-def _of_direction(value: Any, direction: Direction, split: TestSet, request: Request) -> SecondScores:
+def _of_direction(value: Any, direction: Direction, split: TestSet, request: Request, rows: str | None) -> SecondScores:
     """The scores of the second stage in a direction, of a file or a matrix; raises as ``read``."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
-    if isinstance(value, Path) and not sniff(value).matrix:
+    if rows is None and isinstance(value, Path) and not sniff(value).matrix:
         found = _entries(value, direction, split)
     else:
-        found = _matrix(value, where, direction, split, request)
+        found = _matrix(value, where, direction, split, request, rows)
     own, other = SIDES[direction]
     gallery, depth = len(split.side(other).ids), request.rerank_depth
     least, most = int(found.each.min()), int(found.each.max())
@@ -72,16 +74,21 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
     return found._replace(depth=min(depth or most, gallery), reach=min(depth or 2 * most, gallery), where=where)
 
 
-def _matrix(value: Any, where: str, direction: Direction, split: TestSet, request: Request) -> SecondScores:
+def _matrix(
+    value: Any, where: str, direction: Direction, split: TestSet, request: Request, rows: str | None
+) -> SecondScores:
     """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
     with logged():  # the rows are those of the first stage
         if isinstance(value, Path):
             raw = files.read_scores(value)
+            raw = replace(raw, arrays=(raw.values.T,)) if rows == "texts" else raw
         else:
             array = numbers(value, where)
             array = array if array.dtype.kind == "f" else array.astype(np.float64)
             raw = in_memory(request, array, where=Path(where))
-        found, scores = align_scores(raw, split, finite=False, direction=direction)
+        found, scores = align_scores(
+            raw, split, finite=False, direction=direction, stated=rows is not None, typed=isinstance(value, Path)
+        )
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)

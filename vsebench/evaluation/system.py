@@ -20,7 +20,6 @@ from ..arrays import is_path
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.members import opened
-from ..files.regular import expanded
 from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, System, rows_of
@@ -31,9 +30,9 @@ from ..sets.published import warning_of
 from ..signature import ENCODER
 from ..types import DIRECTIONS, NONE, Direction, Tops
 from . import inputs, only, second_stage
-from .chance import LEVEL, sampled_queries
 from .inputs import Input
-from .request import Request, runs
+from .misread import LEVEL, sampled_queries
+from .request import Request, matrices, runs
 from .top_scored import SMALLEST
 
 # What the scores or lists may be, or another option, with which a step has no meaning.
@@ -190,9 +189,10 @@ def _read(other: Any, data: Input, request: Request) -> Input:
     alone: dict[str, Any] = {**dict.fromkeys(INPUTS), "fuse": [], "split": data.split}
     if data.lists is not None:
         return inputs.read(replace(request, **alone | {"run": runs(other)}))
-    if is_path(other) and files.holds_both(opened(expanded(other))):
-        return inputs.read(replace(request, **alone | {"images": expanded(other)}))
-    return inputs.read(replace(request, **alone | {"scores": other, "similarity": "auto"}))
+    scores, rows = matrices(other)
+    if is_path(scores) and not rows and files.holds_both(opened(Path(scores))):
+        return inputs.read(replace(request, **alone | {"images": scores}))
+    return inputs.read(replace(request, **alone | {"scores": scores, "score_rows": rows, "similarity": "auto"}))
 
 
 def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> Tops:

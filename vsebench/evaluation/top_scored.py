@@ -17,19 +17,17 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..log import warn
 from ..options import spell
-from ..results.format import fixed
-from ..sets.items import constant_lines
+from ..results.model import fixed
 from ..types import QUERIES_OF, Direction, Int
 
 Scores = npt.NDArray[Any]
 SMALLEST = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
-LEAST = 0.1  # share of the scores that are equal, from which a constant is suspected
-MOST = 0.5  # and from which a warning says so where nothing else shows what it stands for
-MANY = 4096  # rows whose scored texts are compared
-SAMPLE = 64  # rows in which it is searched
+MIN_SHARE = 0.1  # of the scores that are equal, from which a constant is suspected
+MOST = 0.5  # and from which it is warned of if nothing else shows what it stands for
+ROWS_OF_BLOCKS = 4096  # rows whose scored texts are compared
+SAMPLE_ROWS = 64  # rows in which the constant is searched
 SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
-TOGETHER = "put the shares of all processes together before the matrix is saved; one share gives no direction"
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
 
@@ -40,7 +38,7 @@ class Constant:
     Attributes:
         value: the number.
         share: of the scores that it is.
-        scored: direction -> how many other scores its queries have, where it is the same number for all of them.
+        scored: direction -> how many other scores its queries have, if it is the same number for all of them.
         lowest: no other score is below it.
         apart: it is farther below the other scores than twice their range.
     """
@@ -53,7 +51,7 @@ class Constant:
 
 
 def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: bool) -> None:
-    """Refuse, or warn of, a score matrix that is not complete; a small one only for lines without scores.
+    """Refuse, or warn of, a score matrix in which candidates were not scored, unless it is small.
 
     Args:
         scores: (image, text), in any order of its rows.
@@ -64,51 +62,41 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
     Raises:
         BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
     """
-    what, fix = uncomputed(scores), TOGETHER
-    if not what and len(scores) >= SMALLEST:
-        what, fix = _top_scored(scores, directions)
-    if what and fix and not trust:
-        raise BadInput(what, where=where, fix=fix)
-    warn(what)
-
-
-def _top_scored(scores: Scores, directions: Sequence[Direction]) -> tuple[str, str]:
-    """What one constant in a tenth of the scores stands for, and the fix; no fix where nothing tells it."""
-    found = constant(scores)
-    if found is not None and (blocks := _blocks(scores, found.value)):
-        what = f"the scores are {found.value:g} outside of {blocks:,} blocks of images and texts"
-        what += ", as where each process has scored its own images with its own texts"
-        return what, "score every image with every text"
-    if found is None or (found.lowest and set(directions) <= set(found.scored)):
-        return "", ""
-    equal = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
-    if not found.scored:
-        if not found.apart:
-            doubt = "where these pairs were never scored, values are wrong in at least one direction"
-            return f"{equal}: {doubt}" if found.share >= MOST else "", ""
-        what = f"{equal}, far below all others: pairs that were never scored"
-        lists = spell("run", ["i2t=FILE", "t2i=FILE"])
-        fix = f"give complete scores, or the retrieved lists of each direction ({lists})"
-    else:
+    found = constant(scores) if len(scores) >= SMALLEST else None
+    if found is None:
+        return
+    fix, blocks = "", _blocks(scores, found.value)
+    what = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
+    if blocks:
+        what += f", all outside of {blocks:,} blocks: each process has scored its own images with its own texts"
+        fix = "score every image with every text"
+    elif found.lowest and set(directions) <= set(found.scored):
+        return
+    elif found.scored:
         (direction, depth), *_ = found.scored.items()
-        query, items = WORDS[direction]
-        what = f"{equal}, and every {query} has scores for {depth:,} {items}: the others were never scored"
-        if not found.lowest:
-            what += f", and {found.value:g} is above some that were"
-            fix = (
-                f"save a number below every score in their place; then {spell('direction', direction)} reads it rightly"
-            )
-        else:
-            other = QUERIES_OF[direction]
-            needed = f"scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
-            stage = f"behind embeddings of the first stage {spell('rerank', f'{direction}=FILE')} does as well"
-            fix = f"{spell('direction', direction)} reads it rightly, {stage}; {other} needs {needed}"
-    return what, f"{fix}; {spell('trust', True)} ranks it as read"
+        other = QUERIES_OF[direction]
+        what += (
+            f", and every {WORDS[direction][0]} has scores for {depth:,} {WORDS[direction][1]}: the others have none"
+        )
+        fix = "" if found.lowest else f"save a number below every score in place of {found.value:g}; then "
+        fix += f"{spell('direction', direction)} reads it rightly, or {spell('rerank', f'{direction}=FILE')} behind "
+        fix += f"embeddings; {other} needs scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
+    elif found.apart:
+        lists = spell("run", ["i2t=FILE", "t2i=FILE"])
+        what += ", far below all others: pairs that were never scored"
+        fix = f"give complete scores, or the retrieved lists of each direction ({lists})"
+    elif found.share >= MOST:
+        what += ": if these pairs were never scored, values are wrong in at least one direction"
+    else:
+        return
+    if fix and not trust:
+        raise BadInput(what, where=where, fix=fix if blocks else f"{fix}; {spell('trust', True)} ranks it as read")
+    warn(what)
 
 
 def _blocks(scores: Scores, value: float) -> int:
     """The number of groups of images that have scores for the same texts, and no other group has; 0 for others."""
-    masks = scores[: min(len(scores), MANY)] != value
+    masks = scores[: min(len(scores), ROWS_OF_BLOCKS)] != value
     distinct, count = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
     if not 1 < len(distinct) <= len(masks) / 4 or count.min() < 2:
         return 0
@@ -116,25 +104,12 @@ def _blocks(scores: Scores, value: float) -> int:
     return len(distinct) if scored.max() == 1 else 0
 
 
-def uncomputed(scores: Scores) -> str:
-    """Which rows or columns of a matrix hold no scores; empty where all do."""
-    for side, lines in (("row", scores), ("column", scores.T)):
-        empty = np.flatnonzero(constant_lines(lines))
-        if len(empty):
-            runs = np.split(empty, np.flatnonzero(np.diff(empty) > 1) + 1)
-            which = f"{side} {runs[0][0]}" if len(runs[0]) == 1 else f"{side}s {runs[0][0]} to {runs[0][-1]}"
-            more = f" and {len(empty) - len(runs[0]):,} more" if len(runs) > 1 else ""
-            share = f"{len(empty):,} of {len(lines):,} {side}s hold no scores ({which}{more}: {lines[empty[0], 0]:g}"
-            return f"{share} throughout), as in the matrix of one of several processes"
-    return ""
-
-
 def constant(scores: Scores) -> Constant | None:
     """The constant that at least a tenth of (image, text) scores are; None without one."""
-    rows = np.unique(np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(np.int64))
+    rows = np.unique(np.linspace(0, len(scores) - 1, min(SAMPLE_ROWS, len(scores))).astype(np.int64))
     values, count = np.unique(scores[rows], return_counts=True)
     value = values[count.argmax()]
-    if count.max() < LEAST * count.sum() or len(values) == 1:
+    if count.max() < MIN_SHARE * count.sum() or len(values) == 1:
         return None
     counts, low, high = scored(scores, value)
     share = 1 - int(counts["i2t"].sum()) / scores.size

@@ -3,18 +3,19 @@
 Nothing here knows a test set: rows keep the order of the file, and ``vsebench.sets`` puts them in that of a split. ::
 
     path ─► formats (one table) ─► members: named arrays ─► read: vectors, scores, labels, each with its ids
-         ─► columns: runs, qrels, JSON, matrices         ─► read_pairs: ``Pairs`` (query, item, number, rank)
-         ─► caption_text, karpathy (and COCO)            ─► caption_rows: ``CaptionRows``
+    path ─► kinds (one table) ─► records: a data frame   ─► read_pairs: ``Pairs`` (query, item, number, rank)
+                                                         ─► captions: ``CaptionRows``; columns; labels
 
 - arrays: ``formats`` lists every format once (how it is recognised, what it holds, the function that reads it, the
   package that it needs), from which recognition (``sniff``), reading, messages and docs/formats.md are derived; one
-  reader a format: ``npy`` (.npz), ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``mat_file``, ``arrow_tables``
-  (parquet, arrow and JSON lines), ``clip_retrieval`` (a folder); each describes the arrays as ``Member`` (``raw``);
-  which of them is meant, and parts of one: ``members``
+  reader a format: ``npy`` (.npz, and folders of clip-retrieval), ``safetensors_file``, ``torch_file``, ``hdf5_file``
+  (.mat), ``arrow_tables`` (parquet, arrow and JSON lines); each describes the arrays as ``Member`` (``raw``); which of
+  them is meant, and parts of one: ``members``
 - ids as int64 or unicode, and looking rows up by id: ``ids``; checks of values: ``audit``
-- captions by content: ``caption_text``, ``tables``; their fields: ``caption_records``
-- others: ``run_folder`` (of the trainer), ``image_files``, ``models`` (of this machine or of Hugging Face), and whether
+- records of any form (CSV, TSV, JSON, JSON lines, parquet): ``records``; which fields hold what, and layouts that are
+  no table, are in one table, ``kinds.KINDS``: captions, judgements, runs, scores, labels, columns by id
+- others: ``image_files``, ``models`` (of this machine or of Hugging Face), and whether
   their ``weights`` fit
-- the mechanism: ``regular`` (the check before any is opened), ``textfile`` (text and JSON), ``atomic`` (writing,
-  one process at a time), ``store`` (computed results)
+- the mechanism: ``regular`` (the check before any is opened, and folders of the trainer), ``textfile`` (text and
+  JSON), ``atomic`` (writing, one process at a time), ``store`` (computed results)
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -31,7 +30,7 @@ _WITHOUT = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
-SHARD = re.compile(r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.parquet")
+SHARD = re.compile(r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.(?:parquet|arrow|csv|tsv|jsonl?)(?:\.gz)?")
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
@@ -61,8 +60,7 @@ def table_members(path: Path) -> list[Member]:
 
     with _table(path) as (schema, _):
         table = _Table(path, schema, batches)
-    if (part := SHARD.fullmatch(path.name)) and int(part["of"]) > 1:
-        warn(f"{path.name} is one of {int(part['of']):,} shards of a table: give the folder to read all of them")
+    say_shard(path)
     return _members(table)
 
 
@@ -135,20 +133,15 @@ def _dtype(kind: Any) -> str:
     return next((name for name, fits in names.items() if any(fit(kind) for fit in fits)), str(kind))
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a table is in the format parquet."""
-    with path.open("rb") as stream:
-        return stream.read(len(PARQUET_START)) == PARQUET_START
-
-
 def shards_of(folder: Path) -> list[Path]:
-    """The parquet files of a folder, which are the shards of one table, by the numbers in their names.
+    """The shards of the one table in a folder, by the numbers in their names: parquet files, or ``part-0-of-3.csv``.
 
     Raises:
         BadInput: their names say that there are more of them, or that they are of several tables.
     """
     with reading(folder, "cannot be listed", "check the permissions"):
-        found = [path for path in folder.iterdir() if path.suffix == ".parquet" and not path.name.startswith(".")]
+        files = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    found = [path for path in files if path.suffix == ".parquet"] or [p for p in files if SHARD.fullmatch(p.name)]
     found.sort(key=lambda path: ([int(n) for n in re.findall(r"[0-9]+", path.name)], path.name))
     named = [part for path in found if (part := SHARD.fullmatch(path.name))]
     tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
@@ -164,6 +157,12 @@ def shards_of(folder: Path) -> list[Path]:
     return found
 
 
+def say_shard(path: Path) -> None:
+    """Warn of a file that is one of several shards of a table."""
+    if (part := SHARD.fullmatch(path.name)) and int(part["of"]) > 1:
+        warn(f"{path.name} is one of {int(part['of']):,} shards of a table: give the folder to read all of them")
+
+
 @contextmanager
 def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
     """The schema of a table and its batches with some columns, every error of reading as BadInput."""
@@ -176,15 +175,16 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
             with _table(shards[0]) as (schema, _):
                 yield schema, lambda names: _batches_of(shards, schema, names)
             return
-        if is_parquet(path):
-            with pyarrow.parquet.ParquetFile(path) as file:
-                yield file.schema_arrow, lambda names: file.iter_batches(batch_size=_BATCH, columns=names)
-            return
-        with path.open("rb") as stream:
-            is_file = stream.read(len(FILE_START)) == FILE_START
         with pa.OSFile(str(path)) as source:  # not mapped: a file that is truncated meanwhile would end the process
-            reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else iter(reader)
+            start = source.read(len(FILE_START))
+            source.seek(0)
+            if start.startswith(PARQUET_START):
+                file = pyarrow.parquet.ParquetFile(source)
+                yield file.schema_arrow, lambda names: file.iter_batches(batch_size=_BATCH, columns=names)
+                return
+            of_file = start == FILE_START
+            reader = pa.ipc.open_file(source) if of_file else pa.ipc.open_stream(source)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if of_file else iter(reader)
             yield reader.schema, lambda names: _validated(batches, names)
 
 
@@ -204,44 +204,30 @@ def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
         yield batch.select(names)
 
 
-def schema_of(path: Path) -> tuple[Any, list[int]]:
-    """The schema of a parquet file of pyarrow, and the number of rows of every row group; raises BadInput."""
-    with _parquet(path) as file:
-        counts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-        return file.schema_arrow, counts
-
-
-def read_group(path: Path, column: str, group: int) -> Any:
-    """One column of a row group of a parquet file, an array of pyarrow; ``a.b`` has the field b of column a alone.
-
-    Raises:
-        BadInput: the file is damaged.
-    """
-    with _parquet(path) as file:
-        return file.read_row_group(group, columns=[column]).column(0)
-
-
 @contextmanager
-def _parquet(path: Path) -> Iterator[Any]:
+def parquet_file(path: Path) -> Iterator[Any]:
+    """A parquet file of pyarrow; raises BadInput where it is damaged."""
     import pyarrow.parquet
 
-    with (
-        reading(path, "is a truncated or damaged table"),
-        pyarrow.parquet.ParquetFile(path) as file,
-    ):
+    with reading(path, "is a truncated or damaged table"), pyarrow.parquet.ParquetFile(path) as file:
         yield file
 
 
-def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[Any]]:
-    """The columns of a table by name, None for missing values; ``names``: those to read that it has, all by default.
+def read_columns(
+    path: Path, names: list[str] | None = None, fits: Callable[[Any], bool] = lambda kind: True
+) -> dict[str, list[Any]]:
+    """The columns of a table by name, None for missing values.
 
-    Of a column of a parquet file ``a.b`` reads the field b alone, as objects with that field.
+    Args:
+        path: the table.
+        names: columns to read, of those that it has; all by default. ``a.b`` reads the field b of a column alone.
+        fits: whether columns of a type are read.
 
     Raises:
         BadInput: the file is damaged.
     """
     with _table(path) as (schema, batches):
-        known = schema.names
+        known = [field.name for field in schema if fits(field.type)]
         named = known if names is None else names
         wanted = {name if name in known else name.partition(".")[0]: name for name in named}
         columns: dict[str, list[Any]] = {name: [] for name in known if name in wanted}
@@ -257,20 +243,16 @@ def has_vectors(path: Path) -> bool:
         return any(_is_vector(field.type) for field in schema)
 
 
-def as_lines(path: Path) -> str:
-    """The rows of a table as JSON lines, without the columns of vectors and of bytes, such as images.
+def plain_columns(path: Path) -> dict[str, list[Any]]:
+    """The columns of a table by name, without those of vectors, of structs and of bytes, such as images.
 
     Raises:
         BadInput: the file is damaged.
     """
     import pyarrow.types as pa
 
-    with _table(path) as (schema, _):
-        left_out = (_is_vector, pa.is_binary, pa.is_large_binary, pa.is_struct)
-        names = [field.name for field in schema if not any(fits(field.type) for fits in left_out)]
-    columns = read_columns(path, names)
-    rows = zip(*columns.values(), strict=True)
-    return "\n".join(json.dumps(dict(zip(columns, row, strict=True)), default=str) for row in rows)
+    left_out = (_is_vector, pa.is_binary, pa.is_large_binary, pa.is_struct)
+    return read_columns(path, fits=lambda kind: not any(is_kind(kind) for is_kind in left_out))
 
 
 def _read(table: _Table, names: list[str]) -> dict[str, Any]:

@@ -1,12 +1,9 @@
-"""A column of a table with ids: CSV, TSV, parquet, JSON or JSON lines, plain or gzip, by the items of a split."""
+"""A column of a file of records with ids, by the items of a split."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,32 +13,26 @@ from ..memory import text_array
 from ..options import spell
 from ..registry import unknown
 from ..types import Ids, Int, Modality, TestSet
-from .arrow_tables import is_parquet, read_columns
-from .formats import FORMATS
-from .ids import as_ids, match
-from .regular import check_file
-from .tables import jsonl_records, table_header, table_records
-from .textfile import parse_json, read_text, shown
+from .captions import with_caption_ids
+from .ids import as_ids, match, refuse_destroyed
+from .kinds import KINDS
+from .records import missing, records, spot, text_of, typed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIDES: tuple[Modality, ...] = ("image", "caption")
-ID_COLUMNS: dict[str, Modality | None] = {
-    "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
-    "caption_id": "caption", "text_id": "caption",
-}  # fmt: skip
-# 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
-_NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
-_NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
-EXACT = 1 << 53  # up to which every integer is a float; larger ones are names
-LABEL_COLUMNS = ("category", "categories", "label", "labels")
+LABELS = KINDS["labels"].fields["label"]
 
 
-def of_items(path: Path, column: str | None, split: TestSet) -> tuple[str, Modality, list[Any]]:
+def of_items(path: Path, column: str | None, split: TestSet, kind: str = "columns") -> tuple[str, Modality, list[Any]]:
     """A column of a file, matched by id.
 
     Args:
         path: the file; one of its columns has ids of images or captions (``id``, ``image_id``, ``caption_id`` ...).
         column: its name; None for ``category``, ``label`` or the only other one.
         split: the items.
+        kind: ``captions`` for a file that is read as captions, too.
 
     Returns:
         The name of the column, the modality of its items, and a value for each of them in the order of the split:
@@ -52,99 +43,60 @@ def of_items(path: Path, column: str | None, split: TestSet) -> tuple[str, Modal
         UsageError: no such column.
         MissingPackage: parquet without pyarrow.
     """
-    table = read_table(path)
-    named = [c for c in table if c in ID_COLUMNS]
-    ids_in = _ids_in(table, named, split)
+    found = with_caption_ids(records(path, kind))
+    ids_in = _ids_in(found)
     if ids_in is None:
-        what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
+        what = f"has no column of ids (columns: {', '.join(map(str, found)) or 'none'})"
         raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
-    chosen = _column(list(table), ids_in, column, path)
-    ids = _ids(table[ids_in], path)
-    side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
+    chosen = _column(found, column, path)
+    ids = ids_of(found, ids_in)
+    if len(np.unique(ids)) != len(ids):
+        seen: set[Any] = set()
+        again = next(i for i in ids.tolist() if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+        raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
+    side, at = _side(ids, _sides(ids_in), split, path)
     values = [None] * len(split.side(side).ids)
-    for place, value in zip(at.tolist(), table[chosen], strict=True):
+    for place, value in zip(at.tolist(), typed(found, chosen), strict=True):
         if place >= 0:
             values[place] = value
     return str(chosen), side, values
 
 
-def _ids_in(table: dict[str, list[Any]], named: Sequence[str], split: TestSet) -> str | None:
-    """The column of ids: without repeats, with most of the split.
+def ids_of(found: pd.DataFrame, name: str) -> Ids:
+    """The ids in a column; raises BadInput with the line of an id that is missing or that a spreadsheet destroyed."""
+    cells = found[name].tolist()
+    empty = next((row for row, cell in enumerate(cells) if missing(cell)), None)
+    if empty is not None:
+        raise BadInput("has a row without an id", where=spot(found, empty), fix="give every row an id")
+    texts = [text_of(cell) for cell in cells]
+    odd = next((row for row, text in enumerate(texts) if "#" in text or "+" in text), None)
+    for row in range(odd or 0, len(texts)) if odd is not None else ():
+        refuse_destroyed([texts[row]], spot(found, row), lambda _: f"field '{name}'")
+    return as_ids(text_array(texts, name, found.attrs["where"]), name, found.attrs["where"])
 
-    Captions have the id of their image, which repeats, beside their own.
 
-    Of two that are equal in this the ids of captions.
-    """
-    alone = [name for name in named if len(set(map(str, table[name]))) == len(table[name])]
-    if len(alone) < 2:
-        return next(iter([*alone, *named]), None)
+def _ids_in(found: pd.DataFrame) -> str | None:
+    """The column of ids: that of captions, of images, or of either, the first without repeats."""
+    named = sorted((name for name in found if _sides(name)), key=lambda name: _ORDER.index(_sides(name)))
+    return next((name for name in named if len(set(map(str, found[name]))) == len(found)), next(iter(named), None))
 
-    def known(name: str) -> int:
-        ids = as_ids(text_array([text_of(value) for value in table[name]], "id"), "id", "table")
-        return max(int((match(ids, split.side(side).ids)[0] >= 0).sum()) for side in _sides(name))
 
-    return max(alone, key=lambda name: (known(name), ID_COLUMNS[name] == "caption"))
+_ORDER: tuple[tuple[Modality, ...], ...] = (("caption",), ("image",), SIDES)
 
 
 def _sides(column: str) -> tuple[Modality, ...]:
-    side = ID_COLUMNS[column]
-    return SIDES if side is None else (side,)
+    """Whose ids a column has by its name."""
+    fields, name = KINDS["columns"].fields, str(column).strip().lower()
+    return SIDES if name in fields["either"] else tuple(side for side in SIDES if name in fields[side])
 
 
-def text_of(value: Any) -> str:
-    """A value as text; a float that is an integer as that integer, as tables with missing values have them."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-
-
-def missing(value: Any) -> bool:
-    """Whether a value of a column is none."""
-    return value is None or (isinstance(value, float) and np.isnan(value))
-
-
-def read_table(path: Path, ids: Sequence[str] = ()) -> dict[str, list[Any]]:
-    """The columns of a table file, by its content; those of ``ID_COLUMNS`` and ``ids`` as they are written."""
-    check_file(path, "give CSV, TSV, parquet, JSON or JSON lines with a header")
-    if is_parquet(path):
-        FORMATS["parquet"].require(path)
-        return read_columns(path)
-    text, where = read_text(path), os.fspath(path)
-    if text.lstrip()[:1] in ("{", "["):
-        records = parse_json(text, path) if text.lstrip()[:1] == "[" else [r for _, r in jsonl_records(text, where)]
-        other = next((n for n, record in enumerate(records) if not isinstance(record, dict)), None)
-        if other is not None:
-            what = f"record {other} of the list is {shown(records[other])}, expected a JSON object"
-            raise BadInput(what, where=path, fix="give a list of objects, or one object a line")
-        return {name: [r.get(name) for r in records] for name in dict.fromkeys(k for r in records for k in r)}
-    rows = [row for _, row in table_records(text, where)]
-    names = rows[0] if rows else table_header(text)
-    return {name.strip(): _typed(name.strip(), [row[name] for row in rows], ids) for name in names}
-
-
-def _typed(name: str, texts: Sequence[str], ids: Sequence[str]) -> list[Any]:
-    """The values of a column of text: numbers when all are numbers, or say that one is missing; else as written.
-
-    An empty field is a missing value. Ids stay as they are written.
-    """
-    values = [text.strip() or None for text in texts]
-    known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
-    if name.lower() in (*ID_COLUMNS, *ids) or not known or not all(map(_NUMBER.fullmatch, known)):
-        return values
-    if any(text.lstrip("+-").isdecimal() and abs(int(text)) > EXACT for text in known):
-        return values  # such as ids of users
-    return [None if text is None or text.lower() in _NOT_A_NUMBER else _number(text) for text in values]
-
-
-def _number(text: str) -> float:
-    return int(text) if text.lstrip("+-").isdecimal() else float(text)
-
-
-def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:
-    others = [n for n in names if n not in ID_COLUMNS]
+def _column(found: pd.DataFrame, column: str | None, path: Path) -> str:
+    others = [str(name) for name in found if not _sides(name)]
     if column is not None:
-        if column not in names:
+        if column not in found:
             raise unknown("column", column, others, where=str(path))
         return column
-    usual = [n for n in others if n.lower() in LABEL_COLUMNS]
+    usual = [name for name in others if name.lower() in LABELS]
     if len(usual or others) != 1:
         raise UsageError(
             f"has columns {', '.join(others) or '(none)'}", where=path, fix=f"name one with {spell('column', 'NAME')}"
@@ -152,20 +104,8 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
     return (usual or others)[0]
 
 
-def _ids(values: Sequence[Any], path: Path) -> Ids:
-    if any(missing(v) for v in values):
-        raise BadInput("has a row without an id", where=path, fix="give every row an id")
-    ids = [text_of(v) for v in values]
-    if len(set(ids)) != len(ids):
-        seen: set[str] = set()
-        again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-        raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
-    return as_ids(text_array(ids, "id", path), "id", path)
-
-
-def _side(ids: Ids, known: Modality | None, split: TestSet, path: Path) -> tuple[Modality, Int]:
+def _side(ids: Ids, sides: tuple[Modality, ...], split: TestSet, path: Path) -> tuple[Modality, Int]:
     """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
-    sides = SIDES if known is None else (known,)
     matched = {side: match(ids, split.side(side).ids) for side in sides}
     # Another spelling is compared only if no id is equal to one of either side.
     equal = {side: at for side, (at, how) in matched.items() if not how and (at >= 0).any()}

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from ..errors import MissingPackage
 from .arrow_tables import FILE_START, PARQUET_START, line_members, table_members
-from .clip_retrieval import folder_members
-from .hdf5_file import hdf5_members
-from .mat_file import mat_members
-from .npy import npy_members, npz_members
+from .hdf5_file import hdf5_members, mat_members
+from .npy import folder_members, npy_members, npz_members
 from .raw import Member
 from .safetensors_file import safetensors_members
 from .torch_file import LEGACY_START, torch_members
@@ -132,9 +130,8 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "clip-retrieval", "a folder of shards", "",
-            "clip-retrieval shards: `img_emb/img_emb_0.npy`, `text_emb/text_emb_0.npy`, ... and `metadata/`"
-            " (ids are read from it with the extra `formats`)",
-            arrays=folder_members,
+            "clip-retrieval shards: `img_emb/img_emb_0.npy`, `text_emb/text_emb_0.npy`, ...; ids from `metadata/`",
+            arrays=folder_members, package="pyarrow", extra="formats",
         ),
         Format("folder", "a folder"),
         Format("gzip", "gzip-compressed", starts=(b"\x1f\x8b",)),

@@ -1,4 +1,4 @@
-"""The HDF5 format: data sets at any depth, described without being read."""
+"""The HDF5 format, data sets at any depth, described without being read; and MATLAB 5, whose version 7.3 is HDF5."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..memory import text_array
+from ..memory import require, text_array
 from .raw import Array, Member, dtype_name
-from .regular import reading
+from .regular import MAPPED, reading
 
 
 def hdf5_members(path: Path) -> list[Member]:
@@ -70,3 +70,28 @@ def _texts(file: Any, values: Array, kind: bytes) -> list[str]:
     """The texts of a cell array, whose cells are elsewhere in the file, or the rows of an array of characters."""
     rows = [file[cell][...].T for cell in values.ravel()] if kind == b"cell" else values
     return [np.asarray(row, "<u2").tobytes().decode("utf-16-le").rstrip("\0") for row in rows]
+
+
+def mat_members(path: Path) -> list[Member]:
+    """The variables of a MATLAB 5 file (``save -v6`` and ``-v7``, SciPy, Octave) in its shapes, which are all loaded.
+
+    Cells of texts and rows of characters are strings.
+
+    Raises:
+        BadInput: the file is damaged, or larger than the memory.
+    """
+    from scipy.io import loadmat, whosmat
+
+    out: list[Member] = []
+    with reading(path, "is a truncated or damaged MATLAB file"):
+        kinds = {name: kind for name, _, kind in whosmat(path)}
+        require(sum(8 * math.prod(shape) for _, shape, _ in whosmat(path)), path, MAPPED)
+        loaded = loadmat(path)
+        for name, kind in kinds.items():
+            array = np.asarray(loaded[name])
+            if kind in ("single", "double") and array.dtype.kind in "iuf":  # whole numbers are stored as integers
+                array = array.astype(kind)
+            elif kind == "cell" and all(isinstance(cell, np.ndarray) and cell.dtype.kind == "U" for cell in array.flat):
+                array = text_array(["".join(cell.tolist()) for cell in array.flat], name, path).reshape(array.shape)
+            out.append(Member(name, array.shape, dtype_name(array.dtype), 0, partial(np.asarray, array)))
+    return out

@@ -217,12 +217,6 @@ def counts_rows(ids: Ids) -> bool:
     return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())
 
 
-def number_in(name: str) -> int | None:
-    """The number that an id or the name of a file is, as ``canonical`` reads it; None for any other name."""
-    found = _NUMBER.fullmatch(name.strip())
-    return int(found[1]) if found else None
-
-
 def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
     exact = 2.0 ** (np.finfo(ids.dtype).nmant + 1)
     bad = ~(np.isfinite(ids) & (np.abs(ids) <= exact) & (ids == np.floor(ids)))

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import composed
 from ..errors import BadInput, MissingPackage, count_of, first_line
 from ..log import note
+from ..memory import text_array
 from ..options import spell
-from ..types import Ids
-from .ids import number_in
+from ..types import Ids, Int
+from .ids import match
 from .regular import check_file
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -66,8 +66,8 @@ class Packed:
 def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None) -> ImageFiles:
     """The file of every image, in a folder or in folders inside it.
 
-    A file belongs to an id if it has that path below the folder, or that name, or that name without its ending, or if
-    both have the same number, as ``391895`` and ``COCO_val2014_000000391895.jpg`` do; the first that holds decides.
+    Paths below the folder are compared with the ids by ``ids.match``: as they are, or if none is equal all without
+    folders, endings, COCO prefixes and leading zeros, as ``391895`` and ``val/COCO_val2014_000000391895.jpg``.
 
     Args:
         folder: where they are looked for; hidden files are not.
@@ -75,7 +75,7 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
         names: the name of the file of an id, by the id as a string, for ids that do not name it.
 
     Raises:
-        BadInput: no such folder, one without images, ids without a file, or a file for which two ids stand.
+        BadInput: no such folder, one without images, ids without a file or with several, or two ids of one file.
     """
     files = listed(folder)
     found = match_images(files, folder, image_ids, names)
@@ -86,29 +86,25 @@ def match_images(
     files: Sequence[str], folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None
 ) -> list[str]:
     """The one of some files that belongs to every image id; arguments and errors as for ``find_images``."""
-    fitting, images = files_of(files, image_ids, names), list(map(str, image_ids.tolist()))
-    for image, found in zip(images, fitting, strict=True):
-        if len(found) > 1:
-            what = f"image '{image}' is {found[0]} or {found[1]}"
-            raise BadInput(what, where=folder, fix="give a folder that has every image once")
-    if missing := [(names or {}).get(image, image) for image, found in zip(images, fitting, strict=True) if not found]:
-        of = f"of the {len(image_ids):,} images"
-        what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no file (first: {missing[0]})"
-        fix = f"copy them there (it has {files[0]}), or give {spell('captions', 'FILE')} with the names of their files"
-        raise BadInput(what, where=folder, fix=fix)
-    owner: dict[str, str] = {}
-    for image, (file,) in zip(images, fitting, strict=True):
-        if file in owner:
-            what = f"images '{owner[file]}' and '{image}' are the same file: {file}"
-            raise BadInput(what, where=folder, fix="give every image one id")
-        owner[file] = image
-    return list(owner)
+    at = files_of(files, image_ids, names)
+    if len(lost := np.flatnonzero(at < 0)):
+        of, first = f"of the {len(at):,} images", str(image_ids[lost[0]])
+        what = f"{count_of(len(lost), f'{of} has', f'{of} have')} no single file (first: "
+        fix = f"give a folder with every image once (it has {files[0]}), or the names of the files in "
+        fix += spell("captions", "FILE")
+        raise BadInput(f"{what}{(names or {}).get(first, first)})", where=folder, fix=fix)
+    order = np.argsort(at, kind="stable")
+    if len(same := np.flatnonzero(np.diff(at[order]) == 0)):
+        one, other = image_ids[order[same[0]]], image_ids[order[same[0] + 1]]
+        what = f"images '{one}' and '{other}' are the same file: {files[at[order[same[0]]]]}"
+        raise BadInput(what, where=folder, fix="give every image one id")
+    return [files[place] for place in at.tolist()]
 
 
-def files_of(files: Sequence[str], image_ids: Ids, names: Mapping[str, str] | None = None) -> list[list[str]]:
-    """For every image id the files that may be its image: none, one or several."""
-    tables = _tables(files)
-    return [_fitting((names or {}).get(image, image), tables) for image in map(str, image_ids.tolist())]
+def files_of(files: Sequence[str], image_ids: Ids, names: Mapping[str, str] | None = None) -> Int:
+    """(image,) int64 index of the file of every image id, -1 without one, by ``ids.match``."""
+    wanted = [(names or {}).get(image, image) for image in map(str, image_ids.tolist())]
+    return match(text_array(wanted, "ids") if names else image_ids, text_array(files, "names of files"))[0]
 
 
 def read_image(path: Path | Packed, small: int | None = None) -> Any:
@@ -214,24 +210,3 @@ def walk(folder: Path, endings: tuple[str, ...] = ENDINGS) -> Iterator[str]:
         for name in names:
             if not name.startswith(".") and name.lower().endswith(endings):
                 yield (below / name).as_posix()
-
-
-def _tables(files: Sequence[str]) -> tuple[dict[Any, list[str]], ...]:
-    """The files by path, by name, by name without ending, and by number; macOS stores names in Unicode NFD."""
-    tables: tuple[dict[Any, list[str]], ...] = ({}, {}, {}, {})
-    for file in files:
-        path = composed(file)
-        name = path.rpartition("/")[2]
-        for table, key in zip(tables, (path, name, name.rpartition(".")[0], number_in(name)), strict=True):
-            table.setdefault(key, []).append(file)
-    return tables
-
-
-def _fitting(image: str, tables: tuple[dict[Any, list[str]], ...]) -> list[str]:
-    path = composed(image).replace("\\", "/").removeprefix("./")
-    name = path.rpartition("/")[2]
-    number = number_in(name)
-    for table, key in zip(tables, (path, name, name, number), strict=True):
-        if key is not None and key in table:
-            return table[key]
-    return []

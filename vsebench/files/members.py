@@ -72,7 +72,8 @@ TEXT_IDS = Field(
 )
 OWNER_ROWS = ("image_index", "image_row_of_text")  # names that say: rows, counted from 0
 OWNER_IDS = ("image_id_of_text", "caption_image_ids", "text_image_ids")  # and: ids
-OWNER_COUNTS = ("cut_off_points", "captions_per_image", "captions_per_video")  # and: how many texts an image has
+OWNER_COUNTS = ("captions_per_image", "captions_per_video")  # and: how many texts an image has
+OWNER_ENDS = ("cut_off_points",)  # and: the row of the last text of every image, or the one behind (CLIP4Clip)
 IMAGE_OF_TEXT = Field(
     "the image of every text",
     (
@@ -84,6 +85,7 @@ IMAGE_OF_TEXT = Field(
         *OWNER_ROWS,
         *OWNER_IDS,
         *OWNER_COUNTS,
+        *OWNER_ENDS,
     ),
 )
 CAPTIONS = Field(
@@ -183,7 +185,8 @@ def gathered(members: list[Member]) -> list[Member]:
         names = [m.name.rpartition("/")[2] for m in found]
         shapes = {m.shape[1:] if group.endswith("#") else m.shape for m in found}
         if group.endswith("#") and len(found) > 1 and _of_items(found, named):
-            out.append(_stacked(group[:-1], found))
+            shape = (len(found), max(m.shape[0] for m in found), found[0].shape[1])
+            out.append(Member(group[:-1], shape, "list", 0, partial(np.empty, 0)))  # described, and never loaded
         elif group.endswith("#") and len(shapes) == 1 < len(found):
             out.append(_joined(group[:-1], found))
         elif len(shapes) == 1 and len(found) >= LEAST_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
@@ -209,21 +212,6 @@ def _of_items(parts: Sequence[Member], named: Sequence[int]) -> bool:
     return sum(sizes) not in named and (min(sizes) > 1 or not batches)
 
 
-def _stacked(name: str, parts: Sequence[Member]) -> Member:
-    """Several vectors of every item as one array (item, vector, dim), NaN where an item has fewer."""
-    most = max(m.shape[0] for m in parts)
-
-    def load() -> Array:
-        out = np.full((len(parts), most, parts[0].shape[1]), np.nan, np.float32)
-        for place, m in enumerate(parts):
-            out[place, : m.shape[0]] = m.load()
-        return out
-
-    shape = (len(parts), most, parts[0].shape[1])
-    note = f"'{name}' is a list of {len(parts):,} arrays, an item each (batches are joined before they are saved)"
-    return Member(name, shape, "float32", 4 * prod(shape), load, note)
-
-
 def _joined(name: str, parts: Sequence[Member], rows: bool = False) -> Member:
     """Arrays as one, one behind the other; ``rows``: each is a row."""
 
@@ -233,7 +221,11 @@ def _joined(name: str, parts: Sequence[Member], rows: bool = False) -> Member:
     first = parts[0]
     shape = (len(parts), first.size) if rows else (sum(m.shape[0] for m in parts), *first.shape[1:])
     note = f"'{name}' is {len(parts):,} {'arrays, a row each' if rows else 'batches'}: '{first.name}', ..."
-    return Member(name, shape, first.dtype, sum(m.nbytes for m in parts), load, note * (len(shape) > 1))
+    size = prod(shape) * (8 if first.dtype == "float64" else 4) if first.dtype in FLOATS else 0  # of mapped ones too
+    used = max(size, sum(m.nbytes for m in parts))
+    sources = tuple(source for m in parts for source in m.sources)
+    dtype = next((m.dtype for m in parts if m.dtype not in FLOATS), first.dtype)
+    return Member(name, shape, dtype, used, load, note * (len(shape) > 1), sources)
 
 
 def opened(path: Path) -> ArrayFile:
@@ -325,7 +317,8 @@ def stored(
     sources = tuple(dict.fromkeys(source for m in used for source in m.sources or (path,)))
     owners = "" if found[2] is None else found[2].base
     named: dict[Holds, tuple[str, ...]] = {
-        "rows": OWNER_ROWS, "ids": (*OWNER_IDS, *IMAGE_IDS.names), "counts": OWNER_COUNTS
+        "rows": OWNER_ROWS, "ids": (*OWNER_IDS, *IMAGE_IDS.names), "counts": OWNER_COUNTS,
+        "ends": OWNER_ENDS,
     }  # fmt: skip
     holds: Holds = next((what for what, names in named.items() if owners in names), "rows or ids")
     image_ids, text_ids, image_of_text = (ids_of(m, path) for m in found)
@@ -361,14 +354,21 @@ def no_floats(member: Member, where: Path) -> BadInput:
     name, fix = member.base, "save it as float32"
     if member.dtype.endswith("int64"):
         fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
+    elif member.dtype == "list":
+        fix = "save one vector an item (of captions torch.cat(list), and image_of_text), or join batches (torch.cat); "
+        fix += f"vectors of regions, frames or tokens are the input of a model: give its scores with {spell('scores')}"
+        what = f"'{member.name}' is a list of {member.shape[0]:,} arrays of several vectors, not one vector an item"
+        return BadInput(what, where=where, fix=fix)
+    elif member.dtype.startswith("complex"):
+        fix = "save real numbers"
     elif member.dtype == "object" and member.shape == ():
         fix = unpickle(f"np.load({str(where)!r}, allow_pickle=True)[{member.name!r}].item()")
+    elif member.dtype == "object" and where.suffix == ".mat":
+        fix = f"save it as a matrix, one row an item: in MATLAB, {name} = cell2mat({name})"
     elif member.dtype == "object":
         fix = f"save it as {name} = np.stack({name}).astype('float32'): objects are pickles, which are never read"
-    elif member.dtype == "struct":
+    elif member.dtype == "structured" and where.suffix == ".mat":
         fix = f"save its fields as variables: in MATLAB, save('NEW.mat', '-struct', '{name}')"
-    elif member.dtype == "str" and where.suffix == ".mat":
-        fix = f"save it as a matrix, one row an item: in MATLAB, {name} = cell2mat({name})"
     what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
     return BadInput(what, where=where, fix=fix)
 
@@ -381,7 +381,7 @@ def ids_of(member: Member | None, path: Path) -> Ids | None:
         raise BadInput(
             f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
             where=path,
-            fix=AS_STRINGS.format(name=member.base),
+            fix="save ids as a cellstr" if path.suffix == ".mat" else AS_STRINGS.format(name=member.base),
         )
     return as_ids(member.load(), member.name, path)
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..options import spell
 from ..types import DIRECTIONS, NONE, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
 from .audit import shown
 from .ids import match
+from .kinds import KINDS
 
 
 @dataclass(frozen=True)
@@ -22,48 +22,46 @@ class Kind:
     """What pairs say.
 
     Attributes:
-        words: what a file holds, for messages.
+        records: the kind of records that have them, an entry of ``kinds.KINDS``.
         number: what the number of a pair is called.
-        columns: names of its column in a table.
-        widths: numbers of columns of lines, and which of these columns are the item, the number and the rank.
-        fix: how to write such a file.
-        layout: how to write them as JSON.
         state: how to give the direction.
         needed: a pair without a number is refused.
         listed: the pairs of a query are a ranking, best first.
     """
 
-    words: str
+    records: str
     number: str
-    columns: tuple[str, ...]
-    widths: Mapping[int, tuple[int, int, int | None]]
-    fix: str
-    layout: str
     state: str
     needed: bool = False
     listed: bool = False
 
+    @property
+    def words(self) -> str:
+        """What a file holds, for messages."""
+        return KINDS[self.records].words
 
-_TABLE = "or a table with the columns image_id, caption_id and"
+    @property
+    def fix(self) -> str:
+        """How to write such a file."""
+        return KINDS[self.records].fix
+
+    @property
+    def layout(self) -> str:
+        """How to write them as JSON."""
+        return KINDS[self.records].json
+
+
 JUDGED = Kind(
-    "judgements", "grade", ("grade", "relevance", "rel", "judgement", "score", "label"),
-    {3: (1, 2, None), 4: (2, 3, None)},
-    f"write a line `query 0 item grade`, {_TABLE} grade",
-    'write {"<image id>": [caption ids]} or {"<image id>": {"<caption id>": grade}}, or both under i2t and t2i',
+    "judgements", "grade",
     "write i2t:FILE or t2i:FILE behind the name",
 )  # fmt: skip
 SCORED = Kind(
-    "scores", "score", ("score",), {3: (1, 2, None), 6: (2, 4, 3)},
-    f"write a line `query item score`, {_TABLE} score",
-    'write {"<image id>": {"<caption id>": score}}, or both under i2t and t2i',
+    "scores", "score",
     "write i2t=FILE or t2i=FILE",
     needed=True,
 )  # fmt: skip
 LISTS = Kind(
-    "retrieved lists", "score", ("score",), {3: (1, 2, None), 6: (2, 4, 3)},
-    "write six columns a line: query Q0 item rank score tag; or three: query item score",
-    'write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}, '
-    "or {item id: score} for a list",
+    "lists", "score",
     "write the file as i2t=FILE or t2i=FILE",
     listed=True,
 )  # fmt: skip

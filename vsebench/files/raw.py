@@ -15,7 +15,8 @@ from ..types import Ids
 
 Array = npt.NDArray[Any]
 FLOATS = ("float16", "float32", "float64", "bfloat16")  # dtypes of vectors, scores and gains
-Holds = Literal["rows or ids", "rows", "ids", "counts"]  # what image_of_text holds, as far as the format or name says
+# What image_of_text holds, as far as the format or name says.
+Holds = Literal["rows or ids", "rows", "ids", "counts", "ends"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,8 @@ class Raw:
         image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
         format: its name in ``FORMATS``; of two files ``npy pair``, ``torch pair``, ...
         sources: every file that was read.
-        holds: what ``image_of_text`` holds; ``counts`` are texts an image, or its first or last rows, (n_image_rows,).
+        holds: what ``image_of_text`` holds; ``counts`` are texts an image, ``ends`` its last rows or those behind,
+            (n_image_rows,).
             A column of a table or of metadata holds ids, never rows.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         encoder: what the encoder of the vectors was given that is not its default, as a signature has it.

@@ -7,19 +7,19 @@ modalities. A single array, an archive with one matrix and a table of one modali
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..log import note
 from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
-from ..types import Bool, Ids
+from ..types import Ids
 from .arrow_tables import SHARD, has_vectors
 from .formats import FORMATS, suffixes
 from .ids import as_strings
@@ -48,16 +48,14 @@ from .members import (
     read_array,
     stored,
 )
-from .raw import FLOATS, Array, Member, Raw
+from .raw import FLOATS, Member, Raw
 from .sniff import expect
 
 StrPath = str | os.PathLike[str]
 
 ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
 _BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
-_MASKS = ("mask", "masks", "text_mask", "text_masks", "caption_mask", "caption_masks", "query_mask", "query_masks",
-          "captions_mask", "captions_masks", "attention_mask", "attention_masks", "padding_mask", "valid",
-          "exists")  # fmt: skip
+_MASK = re.compile(r"(?<!image_)masks?$|^(valid|exists)$")
 _COUNTS = ("lengths", "caption_lengths", "num_captions", "n_captions", "caption_counts", "counts")
 # The image ids of a file of texts are those of the images they belong to.
 _IDS: dict[str, Ids3] = {
@@ -155,7 +153,8 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         raise UsageError(
             f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
         )
-    described, there = _encoder(members), _captions_there(members, images, texts)
+    _refuse_mask(members, images, texts, path)
+    described = _encoder(members)
     common, ids, whose = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
     for array, field, side in ((images, IMAGE_IDS, "images"), (texts, TEXT_IDS, "texts")):
         fields: Sequence[Field] = ids_beside(array, field)
@@ -167,53 +166,31 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         ids.append(fields)
     if common is not None and whose:
         note(f"'{common.name}' holds the ids of the {' and '.join(whose)}", weight="detail")
-    used = [images, texts, *described, *([there[0]] if there else [])]
-    raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), captions=True)
+    raw = stored(file, [images, texts, *described], (ids[0], ids[1], (IMAGE_OF_TEXT,)), captions=True)
     encoder = _encoded_by(described[0]) if described else ""
-    return replace(raw, arrays=(raw.values, _masked(floats(texts, path), there)), encoder=encoder)
+    return replace(raw, arrays=(raw.values, floats(texts, path)), encoder=encoder)
 
 
-def _captions_there(members: Sequence[Member], images: Member, texts: Member) -> tuple[Member, Bool] | None:
-    """The array that says which captions exist, and that, (image, caption); None without one.
-
-    It is a mask of two values, or beside texts (image, caption, dim) the number of captions of every image. Every image
-    has a first caption, which tells a mask of captions from one of padding. Texts (row, dim) have as many rows an
-    image, and no array that gives the image of every text.
-    """
-    rows, n = texts.shape[:-1], images.shape[0] if images.shape else 0
-    flat = len(rows) == 1
-    grid = (n, rows[0] // n) if flat and n else rows
-    if (
-        len(grid) != 2
-        or 0 in grid
-        or (flat and (n * grid[1] != rows[0] or any(m.base in IMAGE_OF_TEXT.names for m in members)))
-    ):
-        return None
+def _refuse_mask(members: Sequence[Member], images: Member, texts: Member, path: Path) -> None:
+    """Refuse texts beside an array that tells captions from padding: its values have no common meaning."""
+    n, rows, name = (images.shape or (0,))[0], texts.shape[:-1], texts.base
     for m in members:
-        numbers = m.dtype.startswith(("bool", "int", "uint", "float"))
-        if m.base in _MASKS and m.shape in (rows, grid) and numbers:
-            mask = m.load().reshape(grid)
-            exists, fits = mask == mask[0, 0], len(np.unique(mask)) <= 2
-        elif m.base in _COUNTS and m.shape == grid[:1] and m.dtype.startswith(("int", "uint")) and not flat:
-            counts = m.load()
-            exists, fits = np.arange(grid[1]) < counts[:, None], int(counts.max()) <= grid[1]
-        else:
+        mask = _MASK.search(m.base) is not None and m.size == math.prod(rows)
+        if not (mask or (m.base in _COUNTS and len(rows) > 1 and m.shape == rows[:1])):
             continue
-        if fits and exists[:, 0].all() and not (flat and (exists[:, 1:] & ~exists[:, :-1]).any()):
-            return m, exists
-    return None
-
-
-def _masked(texts: Array, there: tuple[Member, Bool] | None) -> Array:
-    """Texts, (image, caption, dim), of which those are NaN that do not exist; unchanged where all do."""
-    if there is None or there[1].all():
-        return texts
-    blocks = texts.reshape(*there[1].shape, texts.shape[-1])
-    return np.where(there[1][:, :, None], blocks, texts.dtype.type(np.nan))
+        values = m.load()
+        if (values == (values.flat[0] if mask else rows[1])).all():
+            continue
+        keep = f"{m.base}.ravel() > 0" if mask else f"(np.arange({rows[1]}) < {m.base}[:, None]).ravel()"
+        owner = f"np.repeat(np.arange({n}), {math.prod(rows) // max(n, 1)})"
+        owner = next((one.base for one in members if one.base in IMAGE_OF_TEXT.names and one.shape == rows), owner)
+        fix = f"save the captions alone, without {m.base}: keep = {keep} (true for a caption); {name} = "
+        fix += f"{name}.reshape(-1, {texts.shape[-1]})[keep]; image_of_text = {owner}[keep]"
+        raise BadInput(f"texts {texts.shape} are padded, by '{m.name}' {m.shape}", where=path, fix=fix)
 
 
 def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> BadInput:
-    if len(file.members) == 1 and file.members[0].dtype in ("object", "struct"):
+    if len(file.members) == 1 and file.members[0].dtype in ("object", "structured"):
         return no_floats(file.members[0], file.path)
     missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
     words = " and no ".join(field.words for field in missing)

@@ -5,17 +5,26 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from ..errors import BadInput, VsebenchError, first_line
+from ..options import spell
 from ..registry import closest
 
 WEB_PAGE = (b"<!doctype", b"<html", b"<?xml")  # how one begins, in lower case
 AGAIN = "write or download the file again"
+# The files in the folder of a training run, which the trainer writes.
+ABOUT, SCHEMA = "run.json", "vsebench/run/1"
+LAST = "last.safetensors"  # the checkpoint of the last epoch
+RESULT = "result.json"  # the report of the test part
 MAPPED = "save float32 .npy files with the rows in the order of the test set, which are memory-mapped"
 
 
@@ -27,6 +36,35 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 def unpickle(loaded: str) -> str:
     """The fix for a pickle: a user who trusts it saves its arrays; ``loaded`` is the expression that loads its dict."""
     return f"if you trust the file, save its arrays: d = {loaded}; np.savez('NEW.npz', **d)"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+_READ: ContextVar[dict[Any, Any] | None] = ContextVar("read", default=None)
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """Inside, functions that are ``remembered`` read every file once."""
+    token = _READ.set({} if (known := _READ.get()) is None else known)
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+def remembered(read: F) -> F:
+    """A function of the path of a file, which gives the same result again inside of ``read_once``."""
+
+    @wraps(read)
+    def found(path: str | os.PathLike[str], *args: Any) -> Any:
+        if (known := _READ.get()) is None:
+            return read(path, *args)
+        key = read, os.fspath(path), args
+        if key not in known:
+            known[key] = read(path, *args)
+        return known[key]
+
+    return cast(F, found)
 
 
 @contextmanager
@@ -140,3 +178,50 @@ def cache_dir() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("vsebench"))
+
+
+class RunFolder(NamedTuple):
+    """What the reference trainer says of the test part of a run.
+
+    Attributes:
+        file: its embeddings or scores.
+        scores: whether they are scores.
+        similarity: of the embeddings, ``cosine`` or ``dot``; None for scores.
+        split: the name of the test part.
+    """
+
+    file: Path
+    scores: bool
+    similarity: str | None
+    split: str
+
+
+def run_folder(path: Path) -> RunFolder | None:
+    """The training run in a folder; None for a path that is none.
+
+    Raises:
+        BadInput: ``run.json`` is damaged, the file that it names is missing, or the run is not finished.
+    """
+    if not os.path.isdir(path):  # noqa: PTH112 (False for a name that is too long)
+        return None
+    about = path / ABOUT
+    if not about.is_file():
+        if not (path / LAST).is_file():
+            return None
+        encode = f"vsebench encode {shlex.quote(str(path / LAST))}"
+        fix = f"continue it with the same command and {spell('resume', True)}, or: {encode}"
+        raise BadInput("holds a training run that is not finished", where=path, fix=fix)
+    try:
+        found = json.loads(read_bytes(about, "train again"))
+        if found["schema"] != SCHEMA or found["kind"] not in ("embeddings", "scores", "labels"):
+            raise ValueError(found["schema"])
+        file, similarity, split = path / Path(str(found["file"])).name, found["similarity"], str(found["split"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput("does not describe a run of this version", where=about, fix="train again") from error
+    if found["kind"] == "labels":
+        again = f"vsebench unimodal {shlex.quote(str(file))} --labels {shlex.quote(str(file))}"
+        raise BadInput("has embeddings of images alone", where=path, fix=again)
+    if not os.path.isfile(file):  # noqa: PTH113 (False for a name that is too long)
+        what, fix = f"names {file.name[:100]}, which is missing", "resume the run, or encode it again"
+        raise BadInput(what, where=about, fix=fix)
+    return RunFolder(file, found["kind"] == "scores", None if similarity is None else str(similarity), split)

@@ -10,28 +10,14 @@ from pathlib import Path
 
 from ..errors import BadInput
 from .arrow_tables import shards_of
-from .clip_retrieval import is_folder_of_shards
 from .formats import FORMATS, Format, suffixes
-from .regular import AGAIN, WEB_PAGE, is_folder, reading, unpickle
+from .regular import AGAIN, WEB_PAGE, is_folder, reading, remembered, unpickle
 
 _HEAD = 4096
-_CONVERT = (
-    "convert it where you made it: np.savez('embeddings.npz', image_embeddings=..., text_embeddings=...,"
-    " image_ids=..., text_ids=...)"
-)
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-# Formats that are not read, by their first bytes.
-_FOREIGN: tuple[tuple[bytes, str], ...] = (
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
-)
 
 
+@remembered
 def sniff(path: Path) -> Format:
     """The format of the file or folder at ``path``, an entry of ``FORMATS``.
 
@@ -40,8 +26,9 @@ def sniff(path: Path) -> Format:
             pointer, or in no known format.
     """
     if is_folder(path):
-        of_vectors = "clip-retrieval" if is_folder_of_shards(path) else "parquet" if shards_of(path) else "folder"
-        return FORMATS[of_vectors]
+        clip = any((path / name).is_dir() for name in ("img_emb", "text_emb"))
+        parquet = any(shard.suffix == ".parquet" for shard in shards_of(path))
+        return FORMATS["clip-retrieval" if clip else "parquet" if parquet else "folder"]
     with reading(path, fix="check the permissions and the disk"), path.open("rb") as stream:
         head = stream.read(_HEAD)
         size = os.fstat(stream.fileno()).st_size
@@ -74,9 +61,6 @@ def _format(path: Path, head: bytes, size: int) -> Format:
         return _zip_format(path)
     if by_header is not None:
         return by_header
-    for start, words in _FOREIGN:
-        if head.startswith(start):
-            raise BadInput(f"is {words}, which vsebench does not read", where=path, fix=_CONVERT)
     return _text_format(path, head, size)
 
 
@@ -93,17 +77,19 @@ def _zip_format(path: Path) -> Format:
 
 
 def _text_format(path: Path, head: bytes, size: int) -> Format:
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise BadInput("is UTF-16 text, which vsebench does not read", where=path, fix="save it as UTF-8")
     if head.startswith(b"version https://git-lfs"):
         raise BadInput("is a git-lfs pointer, not the data itself", where=path, fix="run `git lfs pull`")
     try:
         # A character may be cut at the end of the head, so only a complete file is decoded to its last byte.
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=size <= _HEAD)
-        clean = "\0" not in text
-    except UnicodeDecodeError:
-        text, clean = "", False
-    if not clean:
-        what = f"is in no format that vsebench reads (it starts with {head[:8]!r})"
-        raise BadInput(what, where=path, fix=f"give {suffixes(FORMATS.values())}")
+        odd = head.find(b"\0")
+    except UnicodeDecodeError as error:
+        text, odd = "", error.start
+    if odd >= 0:
+        what = f"is in no format that vsebench reads, and no UTF-8 text (byte {odd}; it starts with {head[:8]!r})"
+        raise BadInput(what, where=path, fix=f"save text as UTF-8, and arrays as {suffixes(FORMATS.values())}")
     start = text.lstrip()[:200].lower()
     if start.encode().startswith(WEB_PAGE):
         what = "is a web page, perhaps the error page of a failed download"

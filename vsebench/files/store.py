@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import re
@@ -105,36 +104,24 @@ def keep(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> str | Non
 
 
 def keep_array(kind: str, key: str, array: npt.NDArray[Any]) -> str | None:
-    """``keep`` an array, sealed."""
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return keep(kind, key, lambda stream: write_sealed(stream, buffer.getvalue()))
+    """``keep`` an array, as an .npz."""
+    return keep(kind, key, lambda stream: np.savez(stream, array))
 
 
 def get_array(kind: str, key: str) -> npt.NDArray[Any] | None:
-    """The array that ``keep_array`` wrote; None when there is none, or when a bit of the file has changed."""
+    """The array that ``keep_array`` wrote; None when there is none, or its file is damaged."""
     path = get(kind, key)
-    content = None if path is None else read_sealed(path)
-    if content is None:
-        return None
-    array: npt.NDArray[Any] = np.load(content, allow_pickle=False)
-    return array
+    arrays = None if path is None else read_arrays(path)
+    return None if arrays is None else arrays.get("arr_0")
 
 
-def write_sealed(stream: IO[bytes], data: bytes) -> None:
-    """Write data after their SHA-256."""
-    stream.write(hashlib.sha256(data).digest())
-    stream.write(data)
-
-
-def read_sealed(path: Path) -> io.BytesIO | None:
-    """The data of ``write_sealed``; None when the file cannot be read, or when a bit of it has changed."""
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]] | None:
+    """The arrays of an .npz by name; None when it is missing or damaged: each has a checksum."""
     try:
-        content = memoryview(path.read_bytes())
-    except OSError:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except Exception:  # NumPy and zipfile raise errors of many classes
         return None
-    seal, data = content[: hashlib.sha256().digest_size], content[hashlib.sha256().digest_size :]
-    return io.BytesIO(data) if seal == hashlib.sha256(data).digest() else None
 
 
 def touch(path: Path) -> bool:
@@ -150,15 +137,14 @@ def touch(path: Path) -> bool:
 
 def entries(kind: str | None = None) -> list[Entry]:
     """All entries, or those of one kind, least recently used first."""
-    folders = sorted(_folders()) if kind is None else [root() / kind]
     found = []
-    for folder in folders:
-        for path in _files(folder):
-            if path.name.startswith("."):
-                continue
-            with contextlib.suppress(FileNotFoundError):  # removed by another process
-                state = path.stat()
-                found.append(Entry(folder.name, path.name, path, state.st_size, state.st_mtime))
+    with contextlib.suppress(FileNotFoundError):
+        root().stat()  # glob passes over a folder that cannot be read
+    for path in root().glob(f"{kind or '*'}/*"):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed by another process
+            state = path.stat()
+            if not path.name.startswith("."):
+                found.append(Entry(path.parent.name, path.name, path, state.st_size, state.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path))
 
 
@@ -176,20 +162,16 @@ def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]
     """
     most = limit() if most is None else most
     now = time.time()
-    for folder in _folders():  # temporary files of processes that were killed
-        for path in _files(folder):
-            with contextlib.suppress(OSError):  # another process has put it in place, or it is of another user
-                if path.name.endswith(".tmp") and now - path.stat().st_mtime > IN_USE:
-                    path.unlink(missing_ok=True)
+    for path in root().glob("*/.*.tmp"):  # of processes that were killed
+        with contextlib.suppress(OSError):  # another process has put it in place, or it is of another user
+            if now - path.stat().st_mtime > IN_USE:
+                path.unlink(missing_ok=True)
     present = entries()
     excess = sum(entry.size for entry in present) - most
     removed = []
     for entry in present:
-        if excess <= 0:
-            break
-        if entry.path in keep or now - entry.used < IN_USE:
-            continue
-        if remove(entry.path):
+        used = entry.path in keep or now - entry.used < IN_USE
+        if excess > 0 and not used and remove(entry.path):
             removed.append(entry)
             excess -= entry.size
     return removed
@@ -207,7 +189,7 @@ def remove(path: Path) -> bool:
 def clear(kind: str | None = None) -> list[Entry]:
     """Remove every entry, or those of one kind, in use or not; returns the removed entries."""
     removed = [entry for entry in entries(kind) if remove(entry.path)]
-    for folder in _folders() if kind is None else [root() / kind]:
+    for folder in root().glob(kind or "*"):
         with contextlib.suppress(OSError):  # not empty: another process writes into it
             folder.rmdir()
     return removed
@@ -229,14 +211,3 @@ def _path(kind: str, key: str) -> Path:
             what = f"'{word[:40]}' cannot name an entry of the store"
             raise UsageError(what, fix="use lower-case letters and digits")
     return root() / kind / key
-
-
-def _folders() -> list[Path]:
-    return [path for path in _files(root()) if path.is_dir()]
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []

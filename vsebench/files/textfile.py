@@ -9,45 +9,39 @@ from typing import Any
 
 from ..errors import BadInput
 from ..memory import JSON_BYTES, require
-from .arrow_tables import as_lines
-from .formats import FORMATS
-from .regular import WEB_PAGE, check_file, reading, unpacked
+from .regular import check_file, reading, unpacked
+from .sniff import expect, sniff
 
-# Other kinds of files, by their first bytes: what they are, and what to do.
-_OTHER_KINDS = {
-    b"PK\x03\x04": ("a zip archive", "unpack it and give the .json file inside"),
-    b"\x80": ("a pickle, which can run code when it is read", "export the {holds} as JSON lines"),
-    b"\x93NUMPY": ("a numpy array", "give a file of {holds}"),
-    b"version https://git-lfs": ("a git-lfs pointer, not the file itself", "run: git lfs pull"),
-    **dict.fromkeys(WEB_PAGE, ("a web page, perhaps the error page of a failed download", "download the file again")),
-}
+TEXT_BYTES = 12  # in memory for a byte of text that is read as records, and for a line or comma of it
+CELL_BYTES = 350
+TEXTS = ("text", "json", "jsonl", "gzip")  # names of the formats that are text
 
 
 def read_text(path: str | os.PathLike[str], holds: str = "captions") -> str:
-    """The content of a file of captions, or what it ``holds``; its first bytes say how it is read.
-
-    gzip is unpacked, and the rows of a parquet or arrow table become JSON lines.
+    """The text in a file of captions, or of what it ``holds``; gzip is unpacked.
 
     Raises:
-        BadInput: the file is missing, not regular, unreadable, empty, binary, truncated or not UTF-8, or needs more
-            memory than is free.
-        MissingPackage: a table without the package that reads it.
+        BadInput: the file is missing, of another format, empty, binary, truncated or not UTF-8, or needs more memory
+            than is free.
     """
-    path = Path(path)
-    data = _bytes(path, holds)
-    if table := next((kind for kind in (FORMATS["parquet"], FORMATS["arrow"]) if data.startswith(kind.starts)), None):
-        table.require(path)
-        return as_lines(path)
-    head = data[:64].lstrip()
-    for start, (kind, fix) in _OTHER_KINDS.items():
-        if head.lower().startswith(start.lower()):
-            raise BadInput(f"this is {kind}", where=path, fix=fix.format(holds=holds))
+    path, again = Path(path), f"give a file that holds {holds}"
+    check_file(path, f"give the file with the {holds}")
+    kind = sniff(path)
+    expect(path, kind, kind.name in TEXTS, f"a file of {holds}", again)
+    require(JSON_BYTES * path.stat().st_size, path)
+    with reading(path, fix="copy or download it again"), path.open("rb") as raw:
+        data = unpacked(raw).read()
+    cells = data.count(b"\n") + data.count(b",")
+    require(TEXT_BYTES * len(data) + CELL_BYTES * cells, path)  # gzip shrinks captions to a tenth
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"not UTF-8 text (byte {error.start})", where=path, fix="save it as UTF-8") from error
     if not text.strip():  # also with nothing but a byte order mark
-        raise BadInput("the file is empty", where=path, fix=f"give a file that holds {holds}")
+        raise BadInput("the file is empty", where=path, fix=again)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise BadInput(f"line {line} holds binary data", where=path, fix=again)
     return text
 
 
@@ -58,13 +52,15 @@ def text_lines(text: str) -> list[str]:
 
 
 def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
-    """One JSON document.
+    """One JSON document, in which no object has a key twice.
 
     Raises:
-        BadInput: not JSON (with line and column), or nested too deeply.
+        BadInput: not JSON (with line and column), nested too deeply, or a key that is there twice.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, where))
+    except BadInput:
+        raise
     except json.JSONDecodeError as error:
         raise BadInput(
             f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}",
@@ -73,7 +69,28 @@ def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
         ) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, endless brackets
         what = "JSON nested too deeply or with numbers of too many digits"
-        raise BadInput(what, where=where, fix="give a file of captions") from error
+        raise BadInput(what, where=where, fix="write an array of objects, or an object a line") from error
+
+
+def _object(pairs: list[tuple[str, Any]], where: str | os.PathLike[str]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"has the key '{twice}' twice in one object", where=where, fix="give every entry one key")
+    return found
+
+
+def parse_document(text: str, where: str | os.PathLike[str]) -> tuple[Any, list[int] | None]:
+    """One JSON document and None, or the objects of JSON lines and the numbers of their lines; raises BadInput."""
+    try:
+        return parse_json(text, where), None
+    except BadInput as error:
+        if getattr(error.__cause__, "msg", "") != "Extra data":
+            raise
+    numbers = [n for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    found = [parse_json(line, f"{where}: line {n}") for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return found, numbers
 
 
 def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> Any:
@@ -106,12 +123,3 @@ def shown(value: Any) -> str:
     except ValueError:  # more digits than Python writes
         return "a number of thousands of digits"
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _bytes(path: Path, holds: str) -> bytes:
-    check_file(path, f"give the file with the {holds}")
-    require(JSON_BYTES * path.stat().st_size, path)
-    with reading(path, fix="copy or download it again"), path.open("rb") as raw:
-        content = unpacked(raw).read()
-    require(JSON_BYTES * len(content), path)  # gzip shrinks captions to a tenth
-    return content

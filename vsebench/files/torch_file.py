@@ -101,25 +101,20 @@ def _value(name: str, value: Any, path: Path) -> Member | None:
         return _member(name, value, path)
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
         value = value.tolist()
-    if isinstance(value, np.ndarray):
-        return Member(name, value.shape, dtype_name(value.dtype), 0, lambda: value)
-    if not isinstance(value, (list, tuple)) or not value:
-        return None
-    nested = all(isinstance(item, (list, tuple)) for item in value)
-    items = [item for part in value for item in part] if nested else value
-    kinds = {type(item) for item in items}
-    try:
-        if kinds == {str}:
-            array = text_array(items, name, path)
-        elif kinds == {float} and nested and len(set(map(len, value))) == 1:
-            array = np.array(value)
-        elif kinds == {int}:
-            array = np.array(items)
-        else:
+    if isinstance(value, (list, tuple)) and value:
+        nested = all(isinstance(item, (list, tuple)) for item in value)
+        items = [item for part in value for item in part] if nested else value
+        kinds = {type(item) for item in items}
+        try:
+            if kinds == {str}:
+                value = text_array(items, name, path)
+            elif kinds == {int} or (kinds == {float} and nested):
+                value = np.array(items if kinds == {int} else value)
+        except (OverflowError, ValueError):  # lists of several lengths are no vectors
             return None
-    except OverflowError:
+    if not isinstance(value, np.ndarray):
         return None
-    return Member(name, array.shape, "str" if array.dtype.kind == "U" else array.dtype.name, 0, lambda: array)
+    return Member(name, value.shape, dtype_name(value.dtype), 0, lambda: value)
 
 
 def _member(name: str, tensor: Any, path: Path) -> Member:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ..results.format import UNDEFINED, fixed
+from ..results.model import UNDEFINED, fixed
 from ..results.render import Rendered
 from ..results.table import Column, Entry, Table, Text, Value, sentences
 

@@ -169,7 +169,7 @@ class Loaded:
     """A model that is loaded once a device, and encodes sets one after the other, inside of ``device.float32``."""
 
     def __init__(self, named: names.Named, device: str, choices: Choices, batch: int) -> None:
-        from ..evaluation.provenance import versions
+        from ..evaluation.assemble import versions
 
         self.devices, self.choices, self.batch, self.title = devices_of(device), choices, batch, named.title
         load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers

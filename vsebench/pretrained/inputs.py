@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ..errors import BadInput, UsageError
 from ..files import store
+from ..files.captions import lines_of, with_image_files
 from ..files.image_files import Packed, find_images, match_images
-from ..files.regular import expanded
+from ..files.regular import expanded, read_once
 from ..log import logged
 from ..options import spell
 from ..sets import catalogue
-from ..sets.caption_files import with_image_files
 from ..sets.captions import with_captions
 from ..sets.choices import layouts
 from ..sets.packed_images import packed_images
@@ -55,7 +55,7 @@ class Inputs:
 
 def read_inputs(images: PathLike, captions: PathLike | None, split: str | None, part: str | None) -> Inputs:
     """The images and captions of a set; arguments and errors as for ``encode``."""
-    with logged() as log:
+    with logged() as log, read_once():
         found = _read(images, captions, split, part)
     return replace(found, notes=tuple(log.notes))
 
@@ -103,8 +103,8 @@ def _of_split(split: str, captions: PathLike | None) -> TestSet:
 
 def _of_file(path: Path, part: str | None) -> tuple[TestSet, dict[str, str]]:
     """The items of a file of captions, and the names of image files that it states."""
-    if path.suffix == ".txt":
-        what = "a .txt file of captions does not say which image they are of"
+    if lines_of(path) is not None:
+        what = "captions without ids do not say which image they are of"
         raise UsageError(
             what, where=path, fix=f"add {spell('split', 'NAME')}, or give a table with the columns image and caption"
         )

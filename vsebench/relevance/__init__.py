@@ -7,8 +7,8 @@
 
 - ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as
   ``cider:own=out``, what their settings mean, and loading; ``declared``: those that come with vsebench
-- ``grades``: ``Grades`` are judgements, sparse matrices of pairs; ``gains``: ``Gains``, of which rows and pairs are
-  computed on request
+- ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``, of which rows and pairs are computed on
+  request
 - judgements: ``coco`` (``eccv``, ``cxc``); ``own`` and ``labels``: those of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
 - ``matrix``: gains in a file, and the check of values computed elsewhere; ``coarse``: gains of two sources combined

@@ -12,11 +12,10 @@ import numpy as np
 from ..errors import BadInput, UsageError, VsebenchError, count_of
 from ..files.ids import places
 from ..options import spell
-from ..sets.catalogue import declared, load_split
-from ..sets.source import Check
-from ..sets.stored import has_ids, judgement_file, read_judgements
+from ..sets.catalogue import Check, declared, load_split
+from ..sets.stored import ids_installed, judgement_file, read_judgements
 from ..types import BOTH, DIRECTIONS, Both, TestSet, Which
-from .grades import Grades, of_pairs
+from .gains import Grades, of_pairs
 from .sources import load
 
 JUDGED_SPLIT = "coco-5k"
@@ -79,7 +78,7 @@ def _load(name: str, file: str, test: TestSet, side: Which, all_queries: bool, p
 
 def identity(files: Files, test: TestSet) -> str | None:
     """``eccv_caption#`` and eight digits of the SHA-256 of files; None for other splits or without the package."""
-    if test.name != JUDGED_SPLIT or not has_ids():
+    if test.name != JUDGED_SPLIT or not ids_installed():
         return None
     digest = hashlib.sha256()
     for file in files:
@@ -97,7 +96,7 @@ def verify_judgements(name: str) -> list[Check]:
         UsageError: no such split.
         MissingPackage: the split is neither built nor installed.
     """
-    if declared(name).built_as != JUDGED_SPLIT or not has_ids():
+    if declared(name).built_as != JUDGED_SPLIT or not ids_installed():
         return []
     checks = []
     split = load_split(JUDGED_SPLIT)

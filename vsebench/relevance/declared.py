@@ -11,8 +11,7 @@ import numpy as np
 from ..files.formats import array_endings, array_suffixes
 from ..types import Both, TestSet
 from .coco import CXC_FILES, ECCV_FILES, JUDGED_SPLIT, identity, judged
-from .gains import Gains, Progress
-from .grades import Grades, of_pairs
+from .gains import Gains, Grades, Progress, of_pairs
 from .sources import Loader, Source, register
 
 OWN = ("in", "out")  # a caption and its own image: included, left out

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of, shown
-from ..files.columns import LABEL_COLUMNS, missing, read_table, text_of
 from ..files.ids import as_ids, id_array, match
-from ..files.read_pairs import columns_of
+from ..files.kinds import KINDS
+from ..files.records import missing, records, text_of
 from ..sets import placing
 from ..sets.placing import SIDES
 from ..types import Bool, Ids, Modality, TestSet
@@ -31,7 +31,7 @@ class Labels:
 
 
 def read_labels(path: Path) -> Labels:
-    """Class labels of images and captions of a table; an item may have several, in several rows or separated by bars.
+    """Class labels of images and captions of records; an item may have several, in several rows or separated by bars.
 
     A row has the label of an image, of a caption, or of both, where it has both ids.
 
@@ -39,17 +39,18 @@ def read_labels(path: Path) -> Labels:
         BadInput: unreadable, no column of labels or several, or not both of image and caption ids.
         MissingPackage: parquet without pyarrow.
     """
-    table = read_table(path)
-    columns = [name for name in table if name.lower() in LABEL_COLUMNS]
-    sides = {side: next((name for name in table if name.lower() in columns_of(side)), None) for side in SIDES}
-    if len(columns) != 1 or None in sides.values():
+    table, kind = records(path, "labels"), KINDS["labels"]
+    columns = [name for name in table if str(name).lower() in kind.fields["label"]]
+    named = kind.find(table)
+    if len(columns) != 1 or not {*SIDES} <= named.keys():
         what = f"has columns {', '.join(map(str, table)) or '(none)'}"
-        raise BadInput(what, where=path, fix="write the columns image_id, caption_id and one called label")
+        raise BadInput(what, where=path, fix=kind.fix)
     found: dict[Modality, dict[str, dict[str, None]]] = {side: {} for side in SIDES}
-    for side, name in sides.items():
-        for item, label in zip(table[str(name)], table[columns[0]], strict=True):
+    for side in SIDES:
+        for item, label in zip(table[named[side]], table[columns[0]], strict=True):
             if not missing(item) and not missing(label):
-                words = (word.strip() for word in text_of(label).split("|"))
+                several = label if isinstance(label, list) else text_of(label).split("|")
+                words = (text_of(word) for word in several)
                 found[side].setdefault(text_of(item), {}).update((word, None) for word in words if word)
     ids = {side: as_ids(id_array(list(own), "ids", path), f"{side}_id", path) for side, own in found.items()}
     return Labels(ids, {side: [list(words) for words in own.values()] for side, own in found.items()}, str(path))

@@ -79,10 +79,16 @@ def load(test: TestSet, argument: str, settings: Mapping[str, str], progress: Pr
     return found
 
 
-def of_file(test: TestSet, path: Path, rows_are: str = "auto") -> Gains:
-    """The numbers of a file as ``load`` reads them; also those of a matrix of judgements."""
+def of_file(test: TestSet, path: Path, rows_are: str = "auto", turned: str = "") -> Gains:
+    """The numbers of a file as ``load`` reads them; also those of a matrix of judgements.
+
+    Args:
+        test, path: as for ``load``.
+        rows_are: the setting ``rows``.
+        turned: what to type where the rows may be captions: a square matrix without ids is refused.
+    """
     fix = "save a .npy array with one row an image and one column a caption"
-    return _arranged(test, read_array(path, FIELD, fix, load=_numbers), rows_are, path)
+    return _arranged(test, read_array(path, FIELD, fix, load=_numbers), rows_are, path, turned)
 
 
 def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
@@ -92,17 +98,17 @@ def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
     return floats(member, where)
 
 
-def of_array(test: TestSet, values: npt.NDArray[Any]) -> Gains:
+def of_array(test: TestSet, values: npt.NDArray[Any], turned: str = "") -> Gains:
     """Gains in memory: (image, caption) or (caption, image), in the order in which ``load`` takes those of a file.
 
     Raises:
         BadInput: the shape is not that of the split, or a value is not finite.
     """
     values = values.astype(np.float32) if values.dtype.kind in "iub" else values
-    return _arranged(test, Raw((values,)), "auto", None)
+    return _arranged(test, Raw((values,)), "auto", None, turned)
 
 
-def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None) -> Gains:
+def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None, turned: str) -> Gains:
     values, shape = stored.values, test.shape
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
     possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}
@@ -114,6 +120,9 @@ def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None) -> G
             fix=f"save a row for every {test.rows.name} and a column for every {test.columns.name} of the split",
         )
     if by_images and by_captions and rows_are == "auto":
+        if turned and stored.image_ids is None and stored.text_ids is None:
+            what = f"the rows of a square t2i matrix {shape} may be {test.rows.plural} or {test.columns.plural}"
+            raise BadInput(what, where=path, fix=turned)
         turn = "transpose it" if path is None else "add :rows=captions"
         note(f"the matrix of gains is square: its rows are taken to be images (else {turn})")
     if values.dtype.itemsize > 4:

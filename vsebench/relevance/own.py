@@ -18,8 +18,7 @@ from ..files.sniff import sniff
 from ..log import logged, warn
 from ..options import spell
 from ..types import BOTH, DIRECTIONS, Bool, Both, Float, Int, TestSet, Which
-from .gains import Gains, Spec
-from .grades import Grades, of_pairs
+from .gains import Gains, Grades, Spec, of_pairs
 from .labels import in_memory, of_labels, read_labels
 from .matrix import of_array, of_file
 from .sources import LABELS, Source
@@ -33,7 +32,8 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     """The judgements of a file or a value: pairs, a matrix, or labels, of the queries of one side or both.
 
     Args:
-        spec: the name of the judgements, and a path or a value in memory; ``holds`` is a direction or ``labels``.
+        spec: the name of the judgements, and a path or a value in memory; ``holds`` is a direction or ``labels``,
+            ``rows`` says what the rows of a matrix are.
         test: the items.
 
     Raises:
@@ -46,8 +46,19 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     if spec.holds == LABELS:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
         return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, test), "label", test), strict=True))
+    turned = ""
+    if spec.holds == DIRECTIONS[1]:
+        of = f"{spec.kind}={spec.holds}:{spec.path}:rows="
+        turned = (
+            f"write {of}captions or {of}images"
+            if spec.path
+            else "give {NAME: MATRIX}, its rows as images, or a mapping of queries to items"
+        )
     with logged() as log:
-        gains = of_file(test, spec.path) if spec.path else of_array(test, numbers(spec.values, spec.what))
+        if spec.path:
+            gains = of_file(test, spec.path, spec.settings.get("rows", "auto"), turned)
+        else:
+            gains = of_array(test, numbers(spec.values, spec.what), turned)
     both = of_matrix(spec.kind, gains, [note for note in log.notes if log.weights[note] != "detail"], test)
     return [(side, both[side]) for side in BOTH if spec.holds in ("", DIRECTIONS[side])]
 

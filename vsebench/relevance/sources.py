@@ -20,8 +20,7 @@ from ..log import about
 from ..options import spell
 from ..registry import unknown
 from ..types import DIRECTIONS, Both, Direction, Relevance, TestSet
-from .gains import Gains, Progress, Spec
-from .grades import Grades, as_gains
+from .gains import Gains, Grades, Progress, Spec, as_gains
 
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
 # Test set (with its captions, where the source needs them), argument, the value of every setting, and a callback for

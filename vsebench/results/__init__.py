@@ -10,8 +10,8 @@ Every result is a ``render.Rendered``: it has tables, settings, notes and warnin
 
 - ``table``: tables of words and numbers, their text and their records; ``wide``: those with a row a system
 - ``render``: what every result has; ``terminal``, ``latex``, ``html``, ``markdown``: the formats of ``grid``, a table
-  of text; ``format``: numbers as text
-- ``model``: one result of an evaluation, what it needs of its metric, and how intervals are made
+  of text
+- ``model``: one result of an evaluation, what it needs of its metric, how intervals are made, and numbers as text
 - ``report``: the report of an evaluation; other results are where they are computed (``vsebench.analysis``,
   ``vsebench.human``)
 - ``page`` with ``templates/``: the page of reports; ``charts``: charts; ``explorer``: the data of

@@ -15,8 +15,7 @@ from ..errors import MissingPackage, UsageError, printable
 from ..options import check_word
 from ..relevance.sources import SOURCES, in_folds
 from ..types import Direction
-from .format import ARROWS
-from .model import MetricName, Result
+from .model import ARROWS, MetricName, Result
 from .table import arrow
 
 COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")

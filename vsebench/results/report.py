@@ -11,9 +11,8 @@ from ..relevance.sources import LABELS, heading
 from ..types import Direction, TestSet
 from . import lists, per_query, values
 from .charts import Panel, curves
-from .format import ARROWS, UNITS, interval_words
 from .lists import Lists
-from .model import MetricName, Resampling, Result, plain
+from .model import ARROWS, UNITS, MetricName, Resampling, Result, interval_words, plain
 from .render import Drawn, json_text
 from .table import Column, Entry, Table, Value, arrow, label, named, sentences, way
 

@@ -17,9 +17,8 @@ from ..errors import count_of
 from ..options import spell
 from ..relevance.sources import heading
 from ..types import Direction
-from .format import ARROWS, RANKED, UNDEFINED, Form, bracketed, printed, signed
 from .grid import Cell, Grid
-from .model import MetricName
+from .model import ARROWS, RANKED, UNDEFINED, Form, MetricName, bracketed, printed, signed
 
 
 class Text(NamedTuple):

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..numeric.parallel import each
-from ..relevance.grades import Grades, of_pairs
+from ..relevance.gains import Grades, of_pairs
 from ..types import Both, Int, TestSet
 from .folder import FACTS_COUNT
 from .settings import of_split

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..relevance import sources as relevance
 from ..relevance.sources import Source
-from ..sets import source as sets
+from ..sets import catalogue
 from .entails import entailed, identity
 from .sets import Scenes
 from .shares import load_holds, load_match
@@ -52,5 +52,5 @@ MATCH = replace(
     cite="cai2013smatch",
 )
 
-sets.register(Scenes())
+catalogue.register(Scenes())
 relevance.register(ENTAILS, HOLDS, MATCH)

@@ -9,8 +9,8 @@ from ..errors import BadInput, MissingPackage, UsageError, VsebenchError
 from ..files.atomic import hidden_of, locked, make_folder, refused
 from ..files.regular import sha256_of
 from ..registry import unknown
+from ..sets.catalogue import Build, Check, SetSource, SplitStatus
 from ..sets.declared import DeclaredSplit
-from ..sets.source import Build, Check, SetSource, SplitStatus
 from ..sets.stored import stored_path
 from .folder import command, folder_of, lock_of, missing, read_about, root
 from .settings import CAPTIONS, PARTS, is_name, of_split, parse, split_name
@@ -54,7 +54,7 @@ class Scenes(SetSource):
 
     def build(self, name: str, how: Build) -> Path:
         """Generate a data set with its splits; its folder."""
-        how.refuse(name, "which is generated", source=True)
+        how.refuse(name, "which is generated", "source")
         from .build import build_scenes  # and with it compiled code, which takes 0.4 s to import
 
         return build_scenes(name, replace=how.replace, progress=how.progress).folder
@@ -109,18 +109,6 @@ class Scenes(SetSource):
             other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --replace"
             found.append(Check(file, same, f"{facts['bytes']:,} bytes, sha256 {digest[:16]}{other}"))
         return found
-
-    def split_like(self, image_id: str, caption_id: str, images: int) -> tuple[str, str] | None:
-        """The part that has the number of an image id, such as ``scenes-10k-000017``."""
-        name, _, number = image_id.rpartition("-")
-        if not (number.isdecimal() and len(number) < 19 and name.startswith("scenes-")):
-            return None
-        try:
-            settings = parse(name)
-        except UsageError:
-            return None
-        found = [p for p in PARTS if 0 <= int(number) - settings.start(p) < settings.sizes[p]]
-        return (split_name(settings.name, found[0]), image_id) if found else None
 
 
 def data_sets() -> list[str]:

@@ -27,14 +27,7 @@ from ..options import spell
 from ..types import SIDES, Direction, Embeddings, Int, TestSet, Tops
 from . import catalogue as splits
 from .declared import DECLARED
-from .items import (
-    one_row_an_image,
-    refuse_rows_of_pairs,
-    scored_columns,
-    unusual,
-    upright,
-    without_padding,
-)
+from .items import one_row_an_image, refuse_layout, refuse_rows_of_pairs, refuse_score_layout, rows_of_blocks
 from .match import Matched, match_rows
 from .owners import SidesSwapped
 
@@ -58,14 +51,14 @@ def align_embeddings(
         UsageError: an unknown split.
     """
     where = raw.where
-    raw = upright(raw, captions_per_image)
-    if split is None or split == "custom":
-        padded = without_padding(raw, captions_per_image)
-        captions_per_image = None if padded.derived else captions_per_image  # it has been read
-        raw = padded
-    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
     declared = split is not None and split != "custom"
-    raw = one_row_an_image(raw, None if isinstance(split, TestSet) else captions_per_image, declared)
+    if not declared and (blocks := rows_of_blocks(raw)) is not raw:
+        raw, captions_per_image = blocks, None  # it has been read
+    refuse_layout(raw, declared)
+    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
+    if raw.image_ids is not None or not (judged or _counted(split) == len(raw.images)):
+        refuse_rows_of_pairs(raw, declared)
+        raw = one_row_an_image(raw)
     rounded: list[str] = []
     converted: list[str] = []
     for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
@@ -81,8 +74,14 @@ def align_embeddings(
     found = _matched(raw, split, captions_per_image, captions, judged)
     images = Embeddings("image", found.split.rows.ids, _in_order(raw.images, found.rows[0], "image"))
     texts = Embeddings("caption", found.split.columns.ids, _in_order(raw.texts, found.rows[1], "text"))
-    warn(unusual(raw))
     return found, (images, texts)
+
+
+def _counted(split: TestSet | str | None) -> int | None:
+    """The number of images of a split: as many rows without ids are these images, also if two of them are equal."""
+    if isinstance(split, TestSet):
+        return len(split.rows)
+    return splits.declared(split).images if split in splits.names() else None
 
 
 def only(raw: Raw, split: TestSet) -> Raw:
@@ -108,6 +107,7 @@ def only(raw: Raw, split: TestSet) -> Raw:
 def align_scores(
     raw: Raw, split: TestSet | str | None, captions_per_image: int | None = None, captions: Path | None = None,
     finite: bool = True, judged: bool = False, direction: Direction | None = None, stated: bool = False,
+    typed: bool = False,
 ) -> tuple[Matched, Array]:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
@@ -117,6 +117,7 @@ def align_scores(
             missing ones.
         direction: the one that the scores were given for, if they were given for one.
         stated: the user says that rows are images.
+        typed: a file is given, behind whose name this can be said.
 
     Raises:
         BadInput: a wrong or transposed shape, a square one of ``t2i`` without ids, scores that ``audit`` refuses, rows
@@ -126,18 +127,15 @@ def align_scores(
     where = raw.where
     audit.check_scores(raw.values, where)
     if finite:
-        if split is None or split == "custom":
-            raw = scored_columns(raw, captions_per_image)
-            captions_per_image = None if raw.derived else captions_per_image  # it has been read
-        refuse_rows_of_pairs(raw)
+        refuse_score_layout(raw, captions_per_image)
         audit.check_finite(raw.values, "image (score)", where, lowest=True)
     scores = raw.values
     n_image, n_text = scores.shape
     square = n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None and not stated
     if direction == "t2i" and square:
         what = f"the rows of a square t2i score matrix {scores.shape} may be images or texts"
-        typed = spell("scores", f"t2i={where}:rows=texts")
-        fix = f"write {typed} or rows=images, or give image_ids and text_ids with images as rows (scores.T)"
+        fix = f"write t2i={where}:rows=texts or t2i={where}:rows=images, or " if typed else ""
+        fix += "give image_ids and text_ids, with images as rows (scores.T)"
         raise BadInput(what, where=where, fix=fix)
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:

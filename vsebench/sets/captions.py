@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.caption_rows import CaptionRows
-from ..files.ids import match
+from ..files.captions import caption_file
+from ..files.ids import counts_rows, match
 from ..files.read import read_captions
-from ..files.textfile import read_text
 from ..log import note
 from ..options import spell
-from ..types import TestSet
+from ..types import Ids, TestSet
 from . import catalogue as splits
 from . import stored
-from .caption_files import from_file, lines_of
 from .match import rows_of
-from .placing import order
+from .placing import order, order_note
 
 Captions = str | os.PathLike[str] | Sequence[str]  # a file, or the strings
 
@@ -68,24 +66,10 @@ def _from_file(split: TestSet, path: Path) -> tuple[str, ...]:
             return _in_rows(split, strings, path)
         at = rows_of(ids, split.columns.ids, split.rows.ids, "text", split.name, path)
         return tuple(strings[row] for row in at.tolist())
-    if (lines := lines_of(path)) is not None:
+    file = caption_file(path)
+    if (lines := file.lines) is not None:
         return _in_rows(split, lines, path)
-    return _pick(split, from_file(path, split.columns.ids), f"{path}")
-
-
-def without_ids(captions: Captions) -> bool:
-    """Whether captions have no ids: strings, a text file, or arrays without ids of texts."""
-    if not is_file(captions):
-        return True
-    if (arrays := read_captions(Path(captions))) is not None:
-        return arrays[0] is None
-    return lines_of(captions) is not None
-
-
-def check_file(path: Path) -> None:
-    """Refuse a path that is no readable file of captions, without parsing a text; raises BadInput."""
-    if read_captions(path) is None:
-        read_text(path)
+    return _pick(split, file.rows(), f"{path}")
 
 
 def _in_rows(split: TestSet, lines: Sequence[str], path: Path | None = None) -> tuple[str, ...]:
@@ -114,13 +98,14 @@ def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ..
     n = len(split.columns.ids)
     counted = split.columns.ids.dtype.kind == "i" and np.array_equal(split.columns.ids, np.arange(n))
     if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.columns.ids).all():
-        # Rows correspond only if both group the captions by image in the same way.
-        if not _same_groups(rows.image_id, split.owners):
+        # Rows correspond only if both have the captions of the same images.
+        if not _same_images(rows.image_id, split):
             raise BadInput(
-                "groups captions by image differently from the embeddings, whose texts have no ids but row numbers",
+                "has captions of other images than the embeddings, whose texts have no ids but row numbers",
                 where=where,
                 fix="give text_ids with the embeddings, or the captions in the order of the text vectors",
             )
+        note(order_note("captions", ["caption"], split) if split.columns.numbered else "")
         return rows.captions
     at, how = match(split.columns.ids, rows.caption_id)
     note(f"captions are matched {how}" if how else "", weight="detail")
@@ -131,15 +116,18 @@ def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ..
             where=where,
             fix="give the file that holds every caption, by the ids that the embeddings use",
         )
-    if where is not None and not _same_groups(rows.image_id[at], split.owners):
-        what = "groups captions by image differently from the embeddings, under the same ids"
+    if where is not None and not _same_images(rows.image_id[at], split):
+        what = "has captions of other images than the embeddings, under the same ids"
         raise BadInput(what, where=where, fix="check image_of_text of the embeddings and the image ids of the captions")
     return tuple(rows.captions[row] for row in at.tolist())
 
 
-def _same_groups(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    """Whether two columns of image ids, (caption,) each, group the same rows, under any names."""
-    pairs = np.unique(np.stack([np.unique(x, return_inverse=True)[1] for x in (image, other)]), axis=1)
+def _same_images(image: Ids, split: TestSet) -> bool:
+    """Whether captions, (caption,) each, have the images of the split by their ids; of other names, the same groups."""
+    at, _ = match(image, split.rows.ids)
+    if not counts_rows(split.rows.ids) and (at >= 0).all():
+        return np.array_equal(at, split.owners)
+    pairs = np.unique(np.stack([np.unique(x, return_inverse=True)[1] for x in (image, split.owners)]), axis=1)
     return bool(pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])))
 
 

@@ -1,30 +1,405 @@
-"""The public part of test sets: which there are, what is available here, load, build, verify, remove."""
+"""Test sets: which there are, what is available here; load, build, verify, remove.
+
+A test set is an entry of a table: ``declared.DECLARED`` (known to the id, in any order) or ``published.SETS`` (in the
+layout of its authors); any other name is a data set of the user's own. ``build`` stores the rows of its files in the
+cache (``stored``), ``load_split`` reads them. Sets that come from elsewhere have a ``SetSource`` of a plug-in.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import count_of
-from ..files.caption_rows import CaptionRows, rows_sha256, texts_sha256
-from ..options import public
-from ..types import TestSet
-from .declared import DeclaredSplit
-from .identity import DeclaredSets, settle
-from .own import OwnSets
-from .published import TEXTS_SHA256, PublishedSets
-from .source import Build, Check, SplitStatus, names, register, source_of, sources
-from .stored import INSTALL
+from .. import plugins
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
+from ..files.atomic import refused
+from ..files.caption_rows import CaptionRows, first_captions, rows_sha256, texts_sha256
+from ..files.captions import all_of_file, from_file
+from ..files.ids import counts_rows, places
+from ..files.regular import expanded, is_folder, read_once
+from ..options import public, spell
+from ..registry import closest, unknown
+from ..types import Ids, TestSet
+from . import stored
+from .choices import layouts as choices
+from .declared import DECLARED, DeclaredSplit
+from .layouts import one_file
+from .published import SETS, TEXTS_SHA256, PublishedSet, find, rows_of
+from .stored import INSTALL, declare, ids_installed, is_split, rebuild, restore, settle, store, stored_path
 
-for _source in (DeclaredSets(), PublishedSets(), OwnSets()):
-    register(_source)
+# Usual names of the files of a declared split, for a folder.
+USUAL = {
+    "coco-5k": ("dataset_coco.json", "captions_val2014.json", "captions.jsonl"),
+    "f30k": ("dataset_flickr30k.json", "test.jsonl"),
+}
+RESERVED = ("custom",)
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_LISTED = [*DECLARED, *(split for found in SETS.values() for split in found.splits)]  # splits of the tables
 
-__all__ = ["build", "caption_faults", "declared", "load_split", "names", "remove", "split_of", "splits_of", "status"]
-__all__ += ["verify"]
+
+@dataclass(frozen=True)
+class SplitStatus:
+    """One line of ``vsebench data list``.
+
+    Attributes:
+        name: the split.
+        images, captions: their numbers.
+        available: ``cached`` (built before), ``packages`` (read from installed packages), ``own`` (a data set of one's
+            own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
+        has_captions: whether the captions can be read, not only the ids.
+        needs: what to do to have all of it; empty when nothing is needed.
+        files: what it is built from, where this is a file of the user's.
+    """
+
+    name: str
+    images: int
+    captions: int
+    available: Literal["cached", "packages", "own", "absent", "damaged"]
+    has_captions: bool
+    needs: str
+    files: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values under the keys of ``vsebench data list --json``."""
+        return {"texts" if key == "has_captions" else key: value for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a split: its name, whether it passed, and what was found."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a split is built from, and how: the arguments of ``build``."""
+
+    source: str | os.PathLike[str] | None = None
+    part: str | None = None
+    captions_per_image: int | None = None
+    replace: bool = False
+    progress: Callable[[int, int], None] | None = None
+
+    def refuse(self, name: str, why: str, *more: str) -> None:
+        """Refuse the options that only data sets of one's own have, and ``more`` of them; raises UsageError."""
+        if given := [key for key in (*more, "part", "captions_per_image") if getattr(self, key) is not None]:
+            fix = "leave it out, or give a data set of your own another name"
+            raise UsageError(f"{spell(given[0])} has no meaning for '{name}', {why}", fix=fix)
+
+    def refuse_built(self, split: str, also: str = "") -> None:
+        """Refuse a split that has a file in the cache, unless it is to be built again; raises UsageError."""
+        if stored_path(split).exists() and not self.replace:
+            what = f"split '{split}' is built already, and the source was not read"
+            fix = f"add {spell('replace', True)} to build it again{also}"
+            raise UsageError(what, where=stored_path(split), fix=fix)
+
+
+class SetSource:
+    """A source of test sets whose splits are files in the cache once they are built.
+
+    A plug-in's source ``owns`` names; one without such files answers ``names``, ``declared`` and ``rows`` too.
+    """
+
+    def owns(self, name: str) -> bool:
+        """Whether a name of a split, or of several, is one of this source, built or not."""
+        raise LookupError(type(self).__name__)  # every source has names of its own
+
+    def built(self) -> list[str]:
+        """Its splits that are files in the cache."""
+        return [name for name in stored.stored_names() if source_of(name) is self]
+
+    def names(self) -> list[str]:
+        """Its splits that are offered by name; those that are built, unless it offers others."""
+        return self.built()
+
+    def splits(self, name: str) -> list[str]:
+        """The splits that a name stands for: itself, or all that there are of a set of several."""
+        return [name]
+
+    def again(self, name: str) -> str:
+        """The command that builds a split again."""
+        return rebuild(name)
+
+    def missing(self, name: str) -> VsebenchError:
+        """The error for a name of this source whose split is not here; it says what to do."""
+        return unknown("split", name, dict.fromkeys([*names(), *SETS]))
+
+    def declared(self, name: str) -> DeclaredSplit:
+        """Counts, fingerprints and origin of a split; raises ``missing``, and BadInput where its file is damaged."""
+        if name not in self.built():
+            raise self.missing(name)
+        return stored.declaration(name, self.again(name))
+
+    def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
+        """The ids of a split, and with ``captions`` its captions, as they are stored; raises BadInput."""
+        return restore(stored_path(split.name), captions=captions, again=self.again(split.name))
+
+    def build(self, name: str, how: Build) -> Path:
+        """Store the splits of a name: the file in the cache, or the folder of several; see ``catalogue.build``."""
+        raise UsageError(f"'{name}' is there without being built", fix=f"use it: {spell('split', name)}")
+
+    def remove(self, name: str) -> Path:
+        """Remove the splits of a name from the cache; the file, or the folder of several.
+
+        Raises:
+            UsageError, MissingPackage: as ``missing``.
+            DiskError: the system refuses.
+        """
+        of = self.splits(name)
+        for path in map(stored_path, of):
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                raise self.missing(name) from None
+            except OSError as error:
+                raise refused(path, error) from error
+        return stored_path(name) if of == [name] else stored_path(of[0]).parent
+
+    def status(self) -> list[SplitStatus]:
+        """A line for every split, and for every set that can be built; nothing is read."""
+        return [self.line(name) for name in self.names()]
+
+    def line(self, name: str) -> SplitStatus:
+        """Whether a split that is a file in the cache can be used."""
+        try:
+            split = self.declared(name)
+        except BadInput:
+            needs = f"{self.again(name)}, or vsebench data remove {name}"
+            return SplitStatus(name, 0, 0, "damaged", False, needs)
+        return SplitStatus(name, split.images, split.captions, "own" if is_own(name) else "cached", True, "")
+
+    def checks(self, name: str) -> list[Check]:
+        """The checks of a name beside those that every split has; raises as ``declared``."""
+        return []
+
+
+class Tables(SetSource):
+    """The test sets of the two tables, and those of the user, under any name that no other source owns."""
+
+    def built(self) -> list[str]:
+        """The splits that are stored, those of the tables first."""
+        found = [name for name in super().built() if name in _LISTED or _NAME.fullmatch(name)]
+        return sorted(found, key=lambda name: _LISTED.index(name) if name in _LISTED else len(_LISTED))
+
+    def names(self) -> list[str]:
+        """The declared splits, built or not, and all that are built."""
+        return list(dict.fromkeys([*DECLARED, *self.built()]))
+
+    def splits(self, name: str) -> list[str]:
+        """The languages of a set that are built; else the name itself."""
+        languages = SETS[name].splits if name in SETS else []
+        return [split for split in languages if stored_path(split).exists()] or [name]
+
+    def missing(self, name: str) -> VsebenchError:
+        """The files to build it from; of a set in several languages of which some are built, which."""
+        if name in DECLARED:
+            return UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list")
+        if name.partition(":")[0] not in SETS:
+            return super().missing(name)
+        one, languages = find(name)
+        if (built := self.splits(name)) != [name]:
+            what = f"'{name}' has {len(languages)} languages, and each is a split"
+            return UsageError(what, fix=f"give one of {', '.join(built)}")
+        what = f"split '{name}' is not built here, and no package holds it"
+        return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
+
+    def declared(self, name: str) -> DeclaredSplit:
+        """The declaration of a split; that of a declared one needs no file."""
+        return DECLARED[name] if name in DECLARED else super().declared(name)
+
+    def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
+        """From the cache, else from the packages that hold the split; raises MissingPackage where there are none."""
+        path = stored_path(split.built_as)
+        if path.exists() or split.order == "file":
+            return restore(path, captions=captions, again=self.again(split.name))
+        what, command = f"split '{split.name}' is not built here, and", f"vsebench data build {split.name} --from FILE"
+        if split.order != "package":
+            fix = f"run: {command}, where FILE is {' or '.join(split.sources)}"
+            raise MissingPackage(f"{what} no package holds it", fix=fix)
+        try:
+            return stored.coco_rows() if captions else stored.coco_id_rows()
+        except MissingPackage as error:
+            raise MissingPackage(f"{what} {error.what}", fix=f"{INSTALL}, or run: {command}") from error
+
+    def build(self, name: str, how: Build) -> Path:
+        """Store the splits of a name."""
+        if name in DECLARED:
+            return _build_declared(DECLARED[name], how)
+        return _build_published(name, how) if name.partition(":")[0] in SETS else _build_own(name, how)
+
+    def remove(self, name: str) -> Path:
+        """Remove the file of a split, which others may be views of."""
+        return super().remove(DECLARED[name].built_as if name in DECLARED else name)
+
+    def status(self) -> list[SplitStatus]:
+        """A line for every split, and one for what is not built of a set."""
+        return [*super().status(), *(line for found in SETS.values() for line in _absent(found))]
+
+    def line(self, name: str) -> SplitStatus:
+        """Whether a split can be used, from the cache or packages."""
+        if name not in DECLARED:
+            return super().line(name)
+        split, command = DECLARED[name], _command(name)
+        of = name, split.images, split.captions
+        if stored_path(split.built_as).exists():
+            return SplitStatus(*of, "cached", True, "")
+        if split.order != "package":
+            return SplitStatus(*of, "absent", False, command, " or ".join(split.sources))
+        if not ids_installed():
+            return SplitStatus(*of, "absent", False, f"{INSTALL}, or {command}")
+        has_captions = stored.has_captions()
+        return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
+
+
+TABLES = Tables()
+PLUGINS: list[SetSource] = []
+
+
+def register(source: SetSource) -> None:
+    """Add a source of test sets, which every command then knows."""
+    PLUGINS.append(source)
+
+
+def sources() -> list[SetSource]:
+    """The tables, and the sources of plug-ins."""
+    plugins.load()
+    return [TABLES, *PLUGINS]
+
+
+def source_of(name: str) -> SetSource:
+    """The source that a name of a split, or of several splits, belongs to."""
+    in_table = name in DECLARED or name.partition(":")[0] in SETS
+    return TABLES if in_table else next((source for source in sources()[1:] if source.owns(name)), TABLES)
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is that of a data set of the user's own."""
+    return name not in DECLARED and name.partition(":")[0] not in SETS and source_of(name) is TABLES
+
+
+def names() -> list[str]:
+    """The splits that commands know by name, source by source."""
+    return [name for source in sources() for name in source.names()]
+
+
+def split_of_ids(image_ids: Ids | None, caption_ids: Ids | None) -> list[str]:
+    """The splits that have exactly these ids, in any order and spelling, declared ones first.
+
+    Of a declared split one side is enough. Ids of one side, and ids that only count rows, are those of many others.
+
+    Args:
+        image_ids: (image,) int64 or unicode; repeated ids count once. None when unknown.
+        caption_ids: (caption,) likewise.
+    """
+    found: list[str] = []
+    if image_ids is not None or caption_ids is not None:
+        splits = (split for split in DECLARED.values() if not split.in_folds)  # COCO 1K has the ids of COCO 5K
+        found = [split.name for split in splits if is_split(split, image_ids, caption_ids)]
+    if image_ids is None or caption_ids is None or counts_rows(caption_ids):
+        return found
+    for name in (name for source in sources() for name in source.built() if name not in DECLARED):
+        with contextlib.suppress(BadInput):  # whoever needs a damaged file is told
+            if is_split(declared(name), image_ids, caption_ids):
+                found.append(name)
+    return sorted(found, key=is_own)
+
+
+def _command(name: str) -> str:
+    return f"vsebench data build {name} --from PATH"
+
+
+def _absent(found: PublishedSet) -> list[SplitStatus]:
+    """One line for what is not built of a published set; none when all is."""
+    absent = [split for split in found.splits if not stored_path(split).exists()]
+    if not absent:
+        return []
+    names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
+    files = found.files + (f"; {names}" if found.languages else "")
+    return [
+        SplitStatus(found.name, found.images or 0, found.captions or 0, "absent", False, _command(found.name), files)
+    ]
+
+
+def _build_declared(split: DeclaredSplit, how: Build) -> Path:
+    """Store a declared split from packages or a file; one that is stored is checked."""
+    how.refuse(split.name, "whose captions are declared")
+    path = stored_path(split.built_as)
+    if path.exists() and not how.replace:
+        settle(restore(path, captions=True), split)  # raises when the file is damaged
+        if how.source is not None:
+            how.refuse_built(split.built_as)
+    elif how.source is None:
+        store(path, settle(TABLES.rows(split, captions=True), split))
+    else:
+        try:
+            rows = settle(_test_rows(from_file(one_file(Path(how.source), *USUAL[split.built_as])), split), split)
+        except BadInput as error:
+            error.fix = error.fix or f"give one of: {'; '.join(split.sources)}"
+            error.also("a data set of your own needs another name")
+            raise
+        store(path, rows)
+    return path
+
+
+def _test_rows(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
+    """The captions of the test set among more, such as those of the official annotations."""
+    if len(rows.caption_id) <= split.captions or split.order != "package" or not stored.ids_installed():
+        return rows
+    at = places(rows.caption_id, stored.coco_id_rows().caption_id)
+    return rows.take(at) if (at >= 0).all() else rows
+
+
+def _build_published(name: str, how: Build) -> Path:
+    """Store the splits of a published set that the source has."""
+    found, languages = find(name)
+    how.refuse(name, "whose captions are declared")
+    if how.source is None:
+        what = f"'{name}' is built from your own files"
+        raise UsageError(what, fix=f"run: {_command(name)}, with {found.files_of(languages)}")
+    wanted = found.splits if len(languages) > 1 else [name]
+    for split in wanted:
+        how.refuse_built(split)
+    read = list(rows_of(found, languages, expanded(how.source)))  # all, before any is stored
+    for declaration, rows in read:
+        store(stored_path(declaration.name), rows, asdict(declaration))
+    path = stored_path(wanted[0])
+    return path.parent if len(wanted) > 1 else path
+
+
+def _build_own(name: str, how: Build) -> Path:
+    """Declare a data set of the user's own, in the order of its file."""
+    if how.source is None:
+        own = f"or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
+        raise unknown("split", name, names()).also(own)
+    if name in [one["name"] for one in choices.status()]:
+        fix = "give its folder where it is used: vsebench choice FILE --set FOLDER"
+        raise UsageError(f"'{name}' is a set of choices, which is not built", fix=fix)
+    if name in RESERVED:
+        raise UsageError(f"'{name}' has a meaning already", fix="choose another name")
+    if not _NAME.fullmatch(name):
+        fix = "use up to 64 lower-case letters, digits, dots, dashes and underscores, such as my-data"
+        raise UsageError(f"'{name[:80]}' cannot name a data set", fix=fix)
+    how.refuse_built(name, ", or choose another name")
+    if is_folder(expanded(how.source)):
+        near = closest(name, [x for x in dict.fromkeys([*names(), *SETS]) if not is_own(x)])
+        meant = f"; published sets of a similar name: {', '.join(near)}" if near else ""
+        what = f"is a folder, and '{name}' is no published set: a data set of your own is built from one file"
+        raise UsageError(what, where=how.source, fix=f"name the file of captions{meant}")
+    rows = all_of_file(how.source, how.part)
+    if how.captions_per_image is not None:
+        rows = first_captions(rows, how.captions_per_image)
+    store(stored_path(name), rows, asdict(declare(name, rows)))
+    return stored_path(name)
 
 
 def splits_of(name: str) -> list[str]:
@@ -56,7 +431,7 @@ def load_split(name: str, *, captions: bool = False) -> TestSet:
 
     >>> import vsebench
     >>> split = vsebench.load_split("coco-5k")
-    >>> len(split.image_ids), len(split.caption_ids), split.image_of[:6].tolist()
+    >>> *split.shape, split.image_of[:6].tolist()
     (5000, 25000, [0, 0, 0, 0, 0, 1])
 
     Raises:
@@ -78,6 +453,7 @@ def split_of(rows: CaptionRows, split: DeclaredSplit) -> TestSet:
     )
 
 
+@read_once()
 def build(
     name: str,
     source: str | os.PathLike[str] | None = None,

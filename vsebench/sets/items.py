@@ -1,8 +1,8 @@
-"""One row an item: transposed arrays, captions that are padding, and a row for every pair of an image and a text.
+"""One row an item: rows that are exactly equal are one image; arrays of another layout are refused.
 
 Loaders yield pairs, so that an image is encoded once for each of its texts; videos with fewer captions than others are
-padded; MATLAB writes (dim, items). Each leaves marks in the arrays. What these tell for certain is put right, with a
-note; what they leave open is refused, without an option that would give a number.
+padded; MATLAB writes (dim, item); processes compute shares of a matrix. Each leaves marks in the arrays, which are
+looked for before any order of the rows is assumed.
 """
 
 from __future__ import annotations
@@ -18,156 +18,198 @@ import numpy.typing as npt
 from ..errors import BadInput, count_of
 from ..files.audit import check_finite, shown
 from ..files.raw import Raw
-from ..log import note, warn
+from ..log import note
 from ..memory import require
 from ..options import spell
 from ..types import Bool, Ids, Int
 
 Array = npt.NDArray[Any]
 
-NEAR = 0.02  # distance of two roundings of one unit vector: 0.004 in bfloat16, more where batches differ
-APART = 3.0  # the next vector is at least this many times farther away
-HALF = 0.5  # fewer distinct rows than this share, where ids or image_of_text say that rows are different images
-PAIRED = 0.8  # fewer distinct rows than this share: a row is a pair. A few images of a data set may be equal
-SAMPLE = 128  # rows whose distances to all others tell whether any rows are near each other
-CROWDED = 64  # rows near one row, from which all vectors are alike and distances tell nothing
-MANY_PADDED = 0.1  # share of images whose last caption may be the same by coincidence
-LEAST_PADDED = 3  # zero vectors: one or two at the end of an image may have failed
-MOST_ROWS = 1 << 14  # of a square score matrix in which rows that repeat are looked for
-LEAST_ROWS = 8  # of rows that repeat, or a column of scores that is one number, by no coincidence
-FILL = 0.01  # the share of the other scores that may have that number
-CHUNK = 1 << 24  # numbers compared at a time
+MAX_DISTANCE = 0.02  # of two roundings of one unit vector: 0.004 in bfloat16, more from other batches
+NEXT_TIMES = 3.0  # the next item is at least this many times farther away
+PRODUCTS = 1 << 31  # of numbers that are computed to find rows near each other
+MIN_SHARE_NEAR = 0.2  # of the rows, from which they are rows of pairs
+MIN_SHARE_OF_IDS = 0.75  # the same, if every row has an id of its own, and of a score matrix
+MAX_ITEMS_OF_PAIRS = 0.8  # equal texts a row of pairs: a few captions of a data set may be equal
+MAX_ROWS_AN_ITEM = 64  # on average; with more, the vectors have collapsed
+MIN_LINE = 8  # numbers of a line that are equal by no coincidence; rows from which repetition means something
+MAX_SHARE_OF_FILL = 0.01  # of the other scores that equal the number of the lines without scores
+MAX_SQUARE = 1 << 14  # rows of a square score matrix in which repetition is looked for
 KEY = 32  # numbers at the start of a row by which rows are told apart before they are read to their ends
+PADDED = "leave out the rows or columns of captions that do not exist, and give image_of_text of the others"
+TOGETHER = "put the shares of all processes together before the matrix is saved; one share gives no direction"
+ONCE = "every image and every text once, with image_of_text"
 
 
-def upright(raw: Raw, captions_per_image: int | None) -> Raw:
-    """Embeddings with one row an item: arrays of (dim, item) are transposed, where their shapes or lengths tell it.
+def refuse_layout(raw: Raw, placed: bool) -> None:
+    """Refuse arrays whose rows are not the vectors of one image or text each.
+
+    Args:
+        raw: as read.
+        placed: a split gives the number of rows.
 
     Raises:
-        BadInput: shapes that leave open which axis the items are.
+        BadInput: arrays of (dim, item), or some rows of one number.
     """
     images, texts = raw.images, raw.texts
     if images.ndim != 2 or texts.ndim != 2 or 0 in (*images.shape, *texts.shape) or images.dtype.kind != "f":
-        return raw
-    turned = images.T.shape, texts.T.shape
-    sides = ((raw.image_ids, turned[0], images), (raw.text_ids, turned[1], texts))
-    known = [(len(ids), shape[0], len(rows)) for ids, shape, rows in sides if ids is not None]
-    by_ids = all(n == columns for n, columns, _ in known) and any(n != rows for n, _, rows in known)
-    dim, wide = len(images), images.shape[1]
-    owners = raw.image_of_text is not None and len(raw.image_of_text) == texts.shape[1]
-    by_shape = dim == len(texts) <= wide < texts.shape[1] and not known and (owners or texts.shape[1] % wide == 0)
-    alike = not known and images.shape == texts.shape and min(images.shape) > 1 and raw.image_of_text is None
-    square = images.shape == texts.shape == turned[0] and dim > 1
-    by_length = (alike or square) and _unit(images.T) and _unit(texts.T) and not _unit(images)
-    if dim == len(texts) and (by_ids or by_shape or by_length):
-        note(f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed")
-        return replace(raw, arrays=(images.T, texts.T))
-    if alike and wide > dim and captions_per_image is None:
-        what = f"{dim:,} image and {dim:,} text vectors of {wide:,} numbers; transposed, {wide:,} of {dim:,} numbers"
-        fix = "give one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
-        raise BadInput(f"{what}: which axis the items are is not known", where=raw.where, fix=fix)
-    return raw
+        return  # ``audit`` says so
+    (n, dim), (n_text, width) = images.shape, texts.shape
+    ids = [(len(x), *side.shape) for x, side in ((raw.image_ids, images), (raw.text_ids, texts)) if x is not None]
+    known = bool(ids) or raw.image_of_text is not None
+    by_ids = any(count != rows for count, rows, _ in ids) and all(count == columns for count, _, columns in ids)
+    unit = dim == width and _are_unit(images.T) and _are_unit(texts.T) and not _are_unit(images)
+    turned = n == n_text > 1 and (by_ids or (unit and n == dim))
+    if turned or (n == n_text > 1 and (dim != width or (not known and (unit or (dim > n and not placed))))):
+        other = "image_of_text" if dim == width else "vectors of the joint space of the model, after its projections"
+        fix = "save array.T, one row an item" + ("" if turned else f", if they are; otherwise give {other}")
+        raise BadInput(f"the arrays look like (dim, item), {images.shape} and {texts.shape}", where=raw.where, fix=fix)
+    for side, rows, names in (("image", images, raw.image_ids), ("text", texts, raw.text_ids)):
+        empty = constant_rows(rows) & ~np.isinf(rows[:, 0])
+        if 0 < empty.sum() < len(rows) and (dim >= MIN_LINE or not np.nan_to_num(rows[empty]).any()):
+            counted = count_of(int(empty.sum()), f"{side} row is", f"{side} rows are")
+            first = f"first: row {empty.argmax()}{_named(names, empty.argmax())}, {rows[empty.argmax(), 0]:g}"
+            fix = "encode these items again" if side == "image" else f"{PADDED}, or encode these texts again"
+            what = f"{counted} one number throughout, of {len(rows):,} ({first})"
+            raise BadInput(what, where=raw.where, fix=fix)
 
 
-def unusual(raw: Raw) -> str:
-    """A warning on as many texts as images that are fewer than their dimensions, without ids; empty for others."""
-    shape = raw.images.shape
-    known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
-    if known or shape != raw.texts.shape or shape[1] <= 2 * shape[0] or _unit(raw.images):
-        return ""
-    return (
-        f"{shape[0]:,} items of {shape[1]:,} dimensions are unusual: if the arrays are (dim, items), they are "
-        f"{shape[1]:,} items of {shape[0]:,} dimensions, and must be transposed"
-    )
+def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
+    """Refuse vectors, (row, dim) each, with a row for every pair of an image and a text that are not exactly equal.
 
+    Args:
+        raw: as read.
+        placed: unique ids are those of a split that is named.
 
-def _unit(rows: Array) -> bool:
-    """Whether all rows have unit length."""
-    return bool(np.allclose(np.linalg.norm(np.asarray(rows[:4096], np.float64), axis=1), 1, atol=1e-2))
-
-
-def without_padding(raw: Raw, captions_per_image: int | None) -> Raw:
-    """Embeddings without the text rows that stand for no caption: all zeros or NaN, behind the captions of an image.
-
-    Texts may be (image, caption, dim), of which one vector may be padding, such as that of an empty string. Every image
-    keeps a caption, or the rows are of items that failed.
+    Raises:
+        BadInput: image rows near each other, rows that repeat under unique ids, text rows that repeat.
     """
-    texts, owners, vector = raw.texts, raw.image_of_text, False
-    if texts.dtype.kind != "f" or raw.images.ndim != 2 or not texts.size:
+    n, ids = len(raw.images), raw.image_ids
+    if n != len(raw.texts) or raw.image_of_text is not None or (ids is not None and len(np.unique(ids)) < n):
+        return
+    exact = equal_rows(raw.images)
+    near = _share_near(raw.images, exact)
+    if ids is not None:
+        if not placed:
+            refuse_ids_of_pairs(raw, max(near, _share_equal(exact)))
+        return
+    if near >= MIN_SHARE_NEAR or (near and repeat(exact)):
+        what = f"{near:.1%} of the image rows nearly equal another one, as if encoded again for each of its texts"
+        fix = f"give image_ids, the same id for all rows of an image, or {ONCE}"
+        raise BadInput(what, where=raw.where, fix=fix)
+    items = n if raw.text_ids is not None else int((equal := equal_rows(raw.texts)).max()) + 1
+    if n >= MIN_LINE and items <= MAX_ITEMS_OF_PAIRS * n and repeat(equal):
+        what = f"text rows repeat: {n:,} rows are {items:,} texts, so that a text has several images"
+        fix = "save every text once and evaluate judgements, the pairs of image and text ids: "
+        raise BadInput(what, where=raw.where, fix=fix + spell("judgements", "NAME=PAIRS.csv"))
+
+
+def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
+    """Refuse image rows under unique ids of which a ``share`` repeat, if nothing else gives the texts of an image."""
+    names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
+    told = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
+    if share >= MIN_SHARE_OF_IDS and len(raw.images) >= MIN_LINE and not told and raw.image_of_text is None:
+        what = f"{share:.0%} of the image rows equal another one under another id, so that the ids are those of pairs"
+        raise BadInput(what, where=raw.where, fix=f"give the id of the image, the same for all its rows, or {ONCE}")
+
+
+def refuse_score_layout(raw: Raw, captions_per_image: int | None) -> None:
+    """Refuse a score matrix with rows or columns that were never scored, or with one for every pair.
+
+    Raises:
+        BadInput: so it is.
+    """
+    scores, owners = raw.values, raw.image_of_text
+    n, n_text = scores.shape
+    if what := uncomputed(scores):
+        times, kept = captions_per_image or n_text // n, ~constant_lines(scores.T)
+        owners = np.repeat(np.arange(n), times) if owners is None and raw.text_ids is None else owners
+        padding = owners is not None and len(owners) == n_text and set(owners[kept]) == set(owners)
+        raise BadInput(what, where=raw.where, fix=PADDED if padding and not kept.all() else TOGETHER)
+    known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
+    if known or n != n_text or not MIN_LINE <= n <= MAX_SQUARE or not np.isfinite(scores).all():
+        return
+    for side, lines in (("row", scores), ("column", scores.T)):
+        exact = equal_rows(lines)
+        if max(_share_equal(exact) if repeat(exact) else 0, _share_near(lines, exact)) >= MIN_SHARE_OF_IDS:
+            what = f"{side}s of the score matrix repeat, as if it had one for every pair"
+            raise BadInput(what, where=raw.where, fix=f"give {ONCE}")
+
+
+def _share_near(rows: Array, exact: Int) -> float:
+    """The share of a sample of rows (of ``exact``, the groups of equal rows) with others near, and then none for long.
+
+    Distances are those of unit vectors, ``2 - 2 * cosine`` squared.
+    """
+    unit = np.asarray(rows[np.unique(exact, return_index=True)[1]], np.float32)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    count = min(len(unit), max(MAX_ROWS_AN_ITEM, PRODUCTS // unit.size))
+    some = np.unique(np.linspace(0, len(unit) - 1, count).astype(np.int64))
+    found = 0
+    for part in np.array_split(some, max(1, len(some) // MAX_ROWS_AN_ITEM)):
+        cosine = unit[part] @ unit.T
+        near, around = ((cosine >= 1 - d**2 / 2).sum(axis=1) - 1 for d in (MAX_DISTANCE, NEXT_TIMES * MAX_DISTANCE))
+        found += int(((near == around) & (near > 0) & (near <= min(MAX_ROWS_AN_ITEM, len(unit) / 2))).sum())
+    return found / len(some)
+
+
+def rows_of_blocks(raw: Raw) -> Raw:
+    """Texts of shape (image, caption, dim) as rows, with a note; other arrays as they are.
+
+    Raises:
+        BadInput: one vector is the last caption of many images, such as that of an empty string.
+    """
+    if raw.texts.ndim != 3 or raw.texts.shape[::2] != raw.images.shape or raw.texts.shape[1] < 2:
         return raw
-    blocks = texts.ndim == 3 and (texts.shape[0], texts.shape[2]) == raw.images.shape and texts.shape[1] > 1
-    if blocks:
-        n, most, dim = texts.shape
-        texts, owners = texts.reshape(n * most, dim), np.repeat(np.arange(n), most)
-    if texts.ndim != 2 or (raw.text_ids is not None and len(raw.text_ids) != len(texts)):
+    n, times, dim = raw.texts.shape
+    last = np.bincount(equal_rows(raw.texts[:, -1])).max()
+    if n >= MIN_LINE and last > max(2, MIN_SHARE_NEAR / 2 * n):
+        what = f"one vector is the last of the {times} texts of {last:,} of {n:,} images, as that of an empty caption"
+        raise BadInput(what, where=raw.where, fix="save texts as (text, dim) without padding, and give image_of_text")
+    note(f"texts of shape {raw.texts.shape} are read as (image, caption, dim)")
+    texts, owners = raw.texts.reshape(n * times, dim), np.repeat(np.arange(n), times)
+    return replace(raw, arrays=(raw.images, texts), image_of_text=owners, holds="rows", derived=True)
+
+
+def one_row_an_image(raw: Raw) -> Raw:
+    """Vectors with one row an image: equal rows without ids, or near ones of one id, are one.
+
+    Raises:
+        BadInput: rows of one id that differ; ``image_of_text`` that gives texts to the images of other rows.
+    """
+    n, given, holds, ids = len(raw.images), raw.image_of_text, raw.holds, raw.image_ids
+    if (ids is not None and len(ids) != n) or (ids is None and n != len(raw.texts)):
         return raw
-    zero = np.zeros(texts.shape[1], texts.dtype)
-    empty = _equal(texts, zero) | _equal(texts, zero * np.nan)
-    if blocks and not empty.any():
-        assert owners is not None
-        filled = _equal(texts, _most_frequent(raw.texts[:, -1]))
-        often = filled.sum() > min(len(np.unique(owners[filled])), MANY_PADDED * len(raw.images))
-        if vector := often and _at_the_ends(filled, owners) and len(np.unique(owners[~filled])) == len(raw.images):
-            empty = filled
-    owners = _in_order(len(raw.images), len(texts), captions_per_image) if owners is None else owners
-    if not blocks and (owners is None or not _at_the_ends(empty, owners)):
-        return raw
-    words = f"texts of shape {raw.texts.shape} are read as (image, caption, dim)"
-    if not empty.any():
-        note(words)
-        return replace(raw, arrays=(raw.images, texts), image_of_text=owners, holds="rows", derived=True)
-    assert owners is not None
-    keep = ~empty
-    if len(np.unique(owners[keep])) < len(np.unique(owners)):
-        return replace(raw, arrays=(raw.images, texts), image_of_text=owners) if blocks else raw
-    counted = count_of(int(empty.sum()), "text row is", "text rows are")
-    fill = "one vector, the last of its image" if vector else "all zeros or NaN"
-    note(words * blocks, f"{counted} {fill}, of {len(texts):,}: padding, left out")
-    captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
-    by_ids = not blocks and raw.text_ids is not None and raw.image_of_text is None  # which are in another order, maybe
-    return replace(
-        raw, arrays=(raw.images, texts[keep]), captions=captions,
-        text_ids=None if raw.text_ids is None else raw.text_ids[keep], image_of_text=None if by_ids else owners[keep],
-        holds="rows" if blocks or raw.image_of_text is None else raw.holds,
-        derived=blocks or raw.image_of_text is None,
-    )  # fmt: skip
+    group = equal_rows(raw.images if ids is None else np.asarray(ids)[:, None])
+    rows = np.unique(group, return_index=True)[1]
+    if len(rows) == n or (ids is None and (not repeat(group) or (given is not None and len(rows) > n / 2))):
+        return raw  # images that are equal, and each has its texts
+    unit = raw.images / np.linalg.norm(raw.images, axis=1, keepdims=True)
+    if len(far := np.flatnonzero(np.linalg.norm(unit - unit[rows][group], axis=1) > MAX_DISTANCE)):
+        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_named(ids, far[0])} have one image id, and differ"
+        what = f"{of_class}: the id is that of a class"
+        fix = "save an id of its own for every image, such as its file; give ids of classes as judgements: "
+        raise BadInput(what, where=raw.where, fix=fix + spell("judgements", "NAME=labels:FILE"))
+    words, paired = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images", n == len(raw.texts)
+    if given is None and paired:
+        given, holds = group, "rows"
+    elif given is not None and holds != "ids" and _are_rows(given, n, ids):
+        # Rows as they are in the file, or as they are without the repeated ones.
+        given, holds = given if paired and np.array_equal(given, group) else group[given], "rows"
+        if paired and not np.array_equal(given, group):
+            what = f"{words}, and image_of_text gives texts to other images"
+            raise BadInput(what, where=raw.where, fix="give every image once, with image_of_text for these rows")
+    note(words)
+    arrays, derived = (raw.images[rows], raw.texts), raw.derived or raw.image_of_text is None
+    ids = None if ids is None else ids[rows]
+    return replace(raw, arrays=arrays, image_ids=ids, image_of_text=given, holds=holds, derived=derived)
 
 
-def _in_order(images: int, texts: int, captions_per_image: int | None) -> Int | None:
-    """(text,) image row of every text where each image has as many; None where the numbers are others."""
-    times = captions_per_image or texts // images
-    return np.repeat(np.arange(images), times) if times * images == texts else None
-
-
-def _equal(rows: Array, vector: Array) -> Bool:
-    """(row,) whether a row is a (dim,) vector, in which NaN is equal to NaN."""
-    found = np.zeros(len(rows), np.bool_)
-    step = max(1, CHUNK // rows.shape[1])
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        some = np.flatnonzero(_same(block[:, 0], vector[0]))
-        found[start + some] = ((block[some] == vector) | (np.isnan(block[some]) & np.isnan(vector))).all(axis=1)
-    return found
-
-
-def _most_frequent(rows: Array) -> Array:
-    """The row that occurs most often, exactly."""
-    _, first, count = np.unique(_bits(rows), return_index=True, return_counts=True)
-    return np.asarray(rows[first[count.argmax()]])
-
-
-def _bits(rows: Array) -> Array:
-    """(row,) the bytes of every row, which can be compared."""
-    plain = np.ascontiguousarray(rows)
-    return plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
-
-
-def equal_images(raw: Raw) -> int:
-    """How many image rows equal another one exactly, where rows are as many as texts and nothing names the owners."""
-    known = any(x is not None for x in (raw.image_ids, raw.image_of_text))
-    if len(raw.arrays) == 1 or known or not LEAST_ROWS <= len(raw.images) == len(raw.texts):
-        return 0
-    return len(raw.images) - int(equal_rows(raw.images).max()) - 1
+def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
+    """Whether the image of every text is given as rows, and not as ids."""
+    if ids is not None and ids.dtype.kind == "i" and np.isin(given, ids).all():
+        return False
+    return given.dtype.kind == "i" and bool(given.min() >= 0 and given.max() < n)
 
 
 def equal_rows(rows: Array) -> Int:
@@ -176,7 +218,9 @@ def equal_rows(rows: Array) -> Int:
     Rows of any shape may be memory-mapped: only rows whose first ``KEY`` numbers are equal are read to their ends.
     """
     flat = rows.reshape(len(rows), -1)
-    group = np.unique(_bits(flat[:, :KEY]), return_inverse=True)[1].ravel()
+    start = np.ascontiguousarray(flat[:, :KEY])
+    keys = start.view(np.dtype((np.void, start.dtype.itemsize * start.shape[1]))).ravel()
+    group = np.unique(keys, return_inverse=True)[1].ravel()
     names = [(int(g), b"") for g in group.tolist()]
     for row in np.flatnonzero(np.bincount(group)[group] > 1).tolist() if flat.shape[1] > KEY else ():
         names[row] = (names[row][0], hashlib.blake2b(flat[row].tobytes(), digest_size=16).digest())
@@ -184,257 +228,51 @@ def equal_rows(rows: Array) -> Int:
     return np.array([number[name] for name in names], np.int64)
 
 
-def are_pairs(group: Int) -> bool:
-    """Whether rows repeat for each caption, by the groups (row,) of ``equal_rows``.
+def repeat(group: Int) -> bool:
+    """Whether rows, as many as the texts, repeat by the groups (row,) of ``equal_rows``, any number of times.
 
-    They do if there are clearly fewer groups than rows, or if all groups have the same size and are contiguous.
+    Equal rows are one image then, unless nearly all are equal, as those of a collapsed model are.
     """
-    n, items = len(group), int(group.max()) + 1
-    blocks = items > 1 and n % items == 0 and n > items
-    return _repeat(items, n) or (blocks and np.array_equal(group, np.repeat(np.arange(items), n // items)))
+    return max(1, len(group) / MAX_ROWS_AN_ITEM) < int(group.max()) + 1 < len(group)
 
 
-def _at_the_ends(empty: Bool, owners: Ids, least: int = LEAST_PADDED) -> bool:
-    """Whether rows are empty behind all others of their image, and at least so many."""
-    if empty.sum() < least or len(owners) != len(empty):
-        return False
-    by_owner = np.argsort(owners, kind="stable")
-    sorted_empty, same = empty[by_owner], owners[by_owner][1:] == owners[by_owner][:-1]
-    return not bool((sorted_empty[:-1] & ~sorted_empty[1:] & same).any())
+def _share_equal(group: Int) -> float:
+    return float((np.bincount(group)[group] > 1).mean())
 
 
-def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = False) -> Raw:
-    """Embeddings with one row an image, where a row is a pair of an image and a text.
-
-    Rows are one image where their vectors are equal, exactly or nearly, as of another batch or precision.
-
-    Args:
-        raw: as read.
-        captions_per_image: rows of an image that may follow each other, five by default.
-        declared: ids are those of a split that is named.
-
-    Raises:
-        BadInput: rows of one id with different vectors; text rows that repeat, which have several images.
-    """
-    n, where = len(raw.images), raw.where
-    repeated_ids = raw.image_ids is not None and len(raw.image_ids) == n and len(np.unique(raw.image_ids)) < n
-    if not repeated_ids and n != len(raw.texts):
-        return raw
-    if repeated_ids:
-        assert raw.image_ids is not None
-        group = _as_they_occur(np.unique(raw.image_ids, return_inverse=True)[1])
-        _refuse_classes(raw, group)
-    else:
-        if declared and raw.image_ids is not None:
-            return raw  # its ids say which images these are
-        group = _groups(raw.images, "image", where, near=raw.image_of_text is None)
-        items = len(np.unique(group))
-        if raw.image_ids is not None:
-            refuse_ids_of_pairs(raw, items)
-            return raw
-        if raw.image_of_text is not None and items > HALF * n:
-            return raw  # images that are equal, and each has its texts
-        known = raw.text_ids is not None or raw.image_of_text is not None
-        reports = n if known else len(np.unique(_groups(raw.texts, "text", where)))
-        if _repeat(reports, n):
-            what = f"text rows repeat: {n:,} rows are {reports:,} texts, so that a text has several images"
-            fix = (
-                "save every text once and evaluate judgements, the pairs of image and text ids: "
-                f"{spell('judgements', 'NAME=PAIRS.csv')}"
-            )
-            raise BadInput(what, where=where, fix=fix)
-        if not are_pairs(group):
-            if not declared and captions_per_image == 1 and (equal := equal_images(raw)):
-                counted = count_of(equal, "image row equals", "image rows equal")
-                warn(
-                    f"{counted} another exactly, of {n:,}: whether they are one image is not known; image_of_text, or "
-                    "image_ids, say so"
-                )
-            return raw
-    rows, owners = np.unique(group, return_index=True)[1], group
-    words = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images"
-    given, holds = raw.image_of_text, raw.holds
-    if given is None and n == len(raw.texts):
-        given, holds = owners, "rows"
-    elif given is not None and holds != "ids" and given.dtype.kind == "i" and _are_rows(given, n, raw.image_ids):
-        # Rows as they are in the file, or as they are without the repeated ones.
-        if not np.array_equal(given, owners) or n != len(raw.texts):
-            given = owners[given]
-        if n == len(raw.texts) and not np.array_equal(given, owners):
-            what = f"{words}, and image_of_text gives texts to other images"
-            raise BadInput(what, where=where, fix="give every image once, with image_of_text for these rows")
-        holds = "rows"
-    note(words)
-    ids = None if raw.image_ids is None else raw.image_ids[rows]
-    return replace(
-        raw, arrays=(raw.images[rows], raw.texts), image_ids=ids, image_of_text=given, holds=holds,
-        derived=raw.derived or raw.image_of_text is None,
-    )  # fmt: skip
+def _named(ids: Ids | None, row: int | np.int64) -> str:
+    """The id of a row, for a message; empty without one."""
+    return "" if ids is None or row >= len(ids) else f" (id {shown(ids[row])})"
 
 
-def _repeat(items: int, rows: int) -> bool:
-    """Whether rows are those of fewer items: too many to be a coincidence, and not all but equal to each other."""
-    return rows >= LEAST_ROWS and max(1, rows / CROWDED) < items <= PAIRED * rows
-
-
-def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
-    """Whether the image of every text is given as rows, and not as ids."""
-    if ids is not None and ids.dtype.kind == "i" and np.isin(given, ids).all():
-        return False
-    return bool(given.min() >= 0 and given.max() < n)
-
-
-def refuse_ids_of_pairs(raw: Raw, items: int) -> None:
-    """Refuse image rows that repeat under ids of their own, where nothing else says which text belongs to which."""
-    n = len(raw.images)
-    named: set[str] = (
-        set() if raw.text_ids is None else {str(text).rpartition("#")[0] for text in raw.text_ids.tolist()}
-    )
-    told = bool(named) and named <= {str(image) for image in np.asarray(raw.image_ids).tolist()}
-    if told or raw.image_of_text is not None or items > HALF * n or not _repeat(items, n):
-        return
-    what = f"image rows repeat under different ids: {n:,} rows are {items:,} images, so that the ids are those of pairs"
-    fix = "give the id of the image in its place, the same for all of its rows, or every image once with image_of_text"
-    raise BadInput(what, where=raw.where, fix=fix)
-
-
-def _refuse_classes(raw: Raw, group: Int) -> None:
-    """Refuse rows of one id whose vectors differ: the id is not that of the image."""
-    order = np.argsort(group, kind="stable")
-    same = np.flatnonzero(group[order][1:] == group[order][:-1])
-    rows = _unit_rows(raw.images)
-    far = np.linalg.norm(rows[order[same + 1]] - rows[order[same]], axis=1) > NEAR
-    if not far.any():
-        return
-    first, second = order[same[far][0]], order[same[far][0] + 1]
-    assert raw.image_ids is not None
-    ids = len(np.unique(group[order[same]]))
-    what = (
-        f"{count_of(ids, 'image id occurs', 'image ids occur')} more than once, and the vectors differ (first: "
-        f"{shown(raw.image_ids[first])}, rows {first} and {second}): an id of several images is that of a class"
-    )
-    fix = (
-        "save an id of its own for every image, such as its file; where ids are those of classes, give these as "
-        f"judgements: {spell('judgements', 'NAME=labels:FILE')}"
-    )
-    raise BadInput(what, where=raw.where, fix=fix)
-
-
-def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
-    """(row,) int64: as ``equal_rows``; with ``near`` rows that are nearly equal are one, too."""
-    n, exact = len(rows), equal_rows(rows)
-    if not near:
-        return exact
-    unit = _unit_rows(rows)
-    some = np.unique(np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64))
-    around = len(_near(unit, some, exact)[0])
-    if not around or around > CROWDED * len(some):
-        return exact
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    step = max(1, CHUNK // n)
-    found = [_near(unit, np.arange(start, min(start + step, n)), exact) for start in range(0, n, step)]
-    left, right = (np.concatenate(side) for side in zip(*((a, b) for a, b, _ in found), strict=True))
-    distance = np.concatenate([d for *_, d in found])
-    one = distance <= NEAR
-    first = np.unique(exact, return_index=True)[1]  # equal rows are one, too
-    rows_of, columns = np.concatenate([left[one], np.arange(n)]), np.concatenate([right[one], first[exact]])
-    graph = coo_array((np.ones(len(rows_of), np.bool_), (rows_of, columns)), shape=(n, n))
-    group = _as_they_occur(connected_components(graph, directed=False)[1])
-    between = group[left] != group[right]
-    if between.any() and len(np.unique(group)) <= PAIRED * n:
-        what = (
-            f"{side} rows {left[between][0]} and {right[between][0]} are nearly equal, and other rows nearer: rows may "
-            "be the same item or not"
-        )
-        raise BadInput(what, where=where, fix=f"give {side}_ids, or every {side} once with image_of_text")
-    return group
-
-
-def _as_they_occur(group: Int) -> Int:
-    """Groups renumbered by first occurrence."""
-    _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse.ravel()].astype(np.int64)
-
-
-def _near(unit: Array, some: Int, exact: Int) -> tuple[Int, Int, Array]:
-    """The pairs of a row of ``some`` and another row that is not equal and less than ``APART`` times ``NEAR`` away."""
-    cosine = unit[some] @ unit.T
-    left, right = np.nonzero(cosine >= 1 - (APART * NEAR) ** 2 / 2)
-    left = some[left]
-    other = exact[left] != exact[right]
-    left, right = left[other], right[other]
-    return left, right, np.linalg.norm(unit[left] - unit[right], axis=1)
-
-
-def _unit_rows(rows: Array) -> Array:
-    found = np.asarray(rows, np.float32)
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(found / np.where(length > 0, length, 1), np.float32)
-
-
-def scored_columns(raw: Raw, captions_per_image: int | None) -> Raw:
-    """A score matrix without the columns that stand for no caption: one and the same number for every image.
-
-    Captions that are padding leave every image another one. Where an image loses all of its captions, its share was
-    not computed, and the columns stay for ``evaluation.top_scored`` to refuse.
-    """
-    scores, owners = raw.values, raw.image_of_text
-    empty = constant_lines(scores.T)
-    n_image, n_text = scores.shape
-    owners = _in_order(n_image, n_text, captions_per_image) if owners is None else owners
-    if not empty.any() or owners is None or len(owners) != n_text or raw.text_ids is not None:
-        return raw
-    keep = ~empty
-    at_the_ends = _at_the_ends(empty, owners, 1 if np.isneginf(scores[0, empty]).all() else LEAST_PADDED)
-    if not at_the_ends or len(np.unique(owners[keep])) < len(np.unique(owners)):
-        return raw
-    counted = count_of(int(empty.sum()), "column holds", "columns hold")
-    note(f"{counted} no scores, of {n_text:,}: captions that are padding, left out")
-    captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
-    return replace(
-        raw, arrays=(scores[:, keep],), image_of_text=owners[keep], captions=captions,
-        derived=raw.image_of_text is None, holds="rows" if raw.image_of_text is None else raw.holds,
-    )  # fmt: skip
-
-
-def refuse_rows_of_pairs(raw: Raw) -> None:
-    """Refuse a square score matrix whose rows, or columns, repeat: it has one for every pair of an image and a text.
-
-    Raises:
-        BadInput: so it has, and neither ids nor ``image_of_text`` say which are the same.
-    """
-    n, scores = len(raw.values), raw.values
-    known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
-    if known or scores.shape != (n, n) or n < LEAST_ROWS or n > MOST_ROWS or not np.isfinite(scores).all():
-        return
-    for side, rows in (("row", scores), ("column", scores.T)):
-        items = len(np.unique(_groups(rows, side, raw.where)))
-        if _repeat(items, n) and items <= HALF * n:
-            what = f"{side}s of the score matrix repeat: {n:,} {side}s are {items:,}, so that it has one for every pair"
-            fix = "give every image and every text once, with image_of_text"
-            raise BadInput(what, where=raw.where, fix=fix)
+def _are_unit(rows: Array) -> bool:
+    """Whether all rows have unit length."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return bool(np.allclose(np.linalg.norm(np.asarray(rows[:4096], np.float64), axis=1), 1, atol=1e-2))
 
 
 def last_of_all(scores: Array, where: Path) -> Array:
     """A score matrix with a number below every score for -inf, of pairs that are no candidates."""
-    low, high, count = np.inf, -np.inf, 0
-    step = max(1, CHUNK // scores.shape[1])
-    for start in range(0, len(scores), step) if scores.dtype.kind == "f" else ():
-        block = scores[start : start + step]
-        if (least := block.min(initial=np.inf)) == -np.inf:
-            count += int(np.isneginf(block).sum())
-            least = block.min(initial=np.inf, where=~np.isneginf(block))
-        low, high = min(low, float(least)), max(high, float(block.max(initial=-np.inf)))
-    if not count:
+    if scores.dtype.kind != "f" or scores.min(initial=np.inf) > -np.inf:
         return scores
-    if low > high:
+    missing = np.isneginf(scores)
+    if missing.all():
         check_finite(scores, "image (score)", where)
     require(scores.nbytes, where)
-    lowest = scores.dtype.type(low - 3 * max(high - low, 1))
-    note(f"{count_of(count, 'score is', 'scores are')} -inf: these pairs are ranked last")
-    return np.where(np.isneginf(scores), lowest, scores)
+    low, high = scores.min(initial=np.inf, where=~missing), scores.max()
+    note(f"{count_of(int(missing.sum()), 'score is', 'scores are')} -inf: these pairs are ranked last")
+    return np.where(missing, scores.dtype.type(low - 3 * max(high - low, 1)), scores)
+
+
+def uncomputed(scores: Array) -> str:
+    """Which rows or columns of a matrix hold no scores; empty where all do."""
+    for side, lines in (("row", scores), ("column", scores.T)):
+        empty = constant_lines(lines)
+        if empty.any():
+            first = int(empty.argmax())
+            words = f"{int(empty.sum()):,} of {len(lines):,} {side}s hold no scores"
+            return f"{words} (first: {side} {first}, {lines[first, 0]:g} throughout)"
+    return ""
 
 
 def constant_lines(scores: Array) -> Bool:
@@ -442,24 +280,22 @@ def constant_lines(scores: Array) -> Bool:
 
     A number that other rows hold too, as scores of few values and of the top of rankings do, does not tell.
     """
-    n, m = len(scores), int(scores[:1].size)
-    if scores.dtype.kind != "f" or m < 2:
-        return np.zeros(n, np.bool_)
-    some = np.unique(np.linspace(0, m - 1, min(LEAST_ROWS, m)).astype(np.int64))
-    probe: Array = np.asarray(scores[:, some])
-    alike: Bool = np.asarray(np.isclose(probe, probe[:, :1], rtol=0, atol=0, equal_nan=True).all(axis=1), np.bool_)
+    n, alike = scores.shape[1], constant_rows(scores)
+    values, others = np.unique(scores[alike, 0]), scores[~alike][:, :: max(1, n // MIN_LINE - 1)]
+    fill = scores.dtype.kind == "f" and n > 1 and len(values) == 1 and len(others) > 0
+    if not fill or _same(others, values[0]).mean() > MAX_SHARE_OF_FILL or (np.isfinite(values[0]) and n < MIN_LINE):
+        return np.zeros(len(scores), np.bool_)
+    return alike
+
+
+def constant_rows(rows: Array) -> Bool:
+    """(row,) whether a row is one number throughout; NaN is equal to NaN."""
+    alike: Bool = np.asarray(_same(rows[:, [0, -1]], rows[:, :1]).all(axis=1))
     for row in np.flatnonzero(alike).tolist():
-        line: Array = np.asarray(scores[row])
-        alike[row] = bool(_same(line, line[0]).all())
-    values = np.unique(probe[alike][:, :1])
-    if len(values) != 1:
-        return np.zeros(n, np.bool_)
-    fill, others = values[0], probe[~alike]
-    if (np.isfinite(fill) and m < LEAST_ROWS) or not len(others) or _same(others, fill).mean() > FILL:
-        return np.zeros(n, np.bool_)
+        alike[row] = _same(rows[row], rows[row, 0]).all()
     return alike
 
 
 def _same(values: Array, fill: Any) -> Bool:
-    """Where values are a number, or NaN where that is NaN."""
-    return np.asarray(np.isnan(values) if np.isnan(fill) else values == fill)
+    """Where values are equal, NaN to NaN, too."""
+    return np.asarray((values == fill) | (np.isnan(values) & np.isnan(fill)))

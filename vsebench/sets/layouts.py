@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, UsageError, count_of
-from ..files.caption_records import Fields, Record, record_rows
 from ..files.caption_rows import CaptionRows
+from ..files.captions import Fields, Record, record_rows
+from ..files.kinds import Kind
 from ..files.members import ids_of
 from ..files.npy import npy_member
+from ..files.records import missing, of_text
 from ..files.regular import is_folder
-from ..files.tables import is_jsonl, jsonl_records, table_records
 from ..files.textfile import field, parse_json, read_text, shown, text_lines
 
 DEPTH = 3  # folders inside a folder in which files are looked for
 Read = Iterator[tuple[str, CaptionRows]]  # language, or an empty text, and its rows
-_PLAIN = Fields(("caption",), "image", None, None, None)
+_PLAIN = Fields()
+_ANY = Kind("captions", "give the published file", {}, ())  # columns of any names
 
 
 @dataclass(frozen=True)
@@ -130,14 +132,17 @@ def records(
 def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
     """The records of a file, of any of the three forms."""
     text = read_text(path)
-    if not inside and is_jsonl(text):
-        return list(jsonl_records(text, str(path)))
-    if text.lstrip()[:1] not in ("{", "["):
-        return list(table_records(text, str(path)))
+    if not inside:
+        found = of_text(text, _ANY, str(path))
+        given = [
+            {str(name): cell for name, cell in one.items() if isinstance(cell, str) or not missing(cell)}
+            for one in found.to_dict("records")
+        ]
+        return [(str(found.attrs["at"]).format(n), one) for n, one in zip(found.index, given, strict=True)]
     document = parse_json(text, path)
-    found, others = (document.get(key) if key and isinstance(document, dict) else document for key in (inside, beside))
+    found, others = (document.get(key) if isinstance(document, dict) else None for key in (inside, beside))
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise BadInput(f"is no JSON array of objects{inside and f' under {inside}'}", where=path)
+        raise BadInput(f"is no JSON array of objects under {inside}", where=path)
     known = {str(other.get(image)): other for other in others if isinstance(other, dict)} if beside and others else {}
     return [(f"{inside}[{i}]", {**known.get(str(record.get(image)), {}), **record}) for i, record in enumerate(found)]
 

@@ -1,17 +1,18 @@
 """Matches the rows of a file to the items of a split: by id where the file has ids, in order (with a note) otherwise.
 
 A declared split is taken by name or recognised by the ids. Everything else is a custom split, made from the file: the
-image of every text is given by ``image_of_text``, known from COCO ids, or follows from the order of the rows.
+image of every text is given by ``image_of_text``, known from ids, or follows from the order of the rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..errors import BadInput, UsageError, count_of
 from ..files.audit import shown
 from ..files.ids import match
 from ..files.raw import Raw
@@ -19,18 +20,17 @@ from ..log import Weight, logged, note, warn
 from ..options import spell
 from ..types import SIDES, Ids, Int, Side, TestSet
 from . import catalogue as splits
+from .catalogue import source_of, split_of_ids
 from .owners import (
-    NoOwners,
     SidesSwapped,
-    and_why,
     given_owners,
     known_owners,
+    known_splits,
     owners_in_order,
-    places_in_coco,
     without_image_ids,
 )
 from .placing import Rows, in_order, order, own_order, suggestion
-from .source import source_of, sources, split_of_ids
+from .published import SETS
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +74,12 @@ def match_rows(
         if captions_per_image is None:
             warn(suggestion(file.n_image, file.n_text))
         return _custom(file, captions_per_image, captions, judged)
-    given = name
     if name is None:
         name = _recognise(file)
-    elif name in source_of(name).offered():
+    elif name in SETS:
         name = _part(file, name)
     if name == "custom":
-        found = _custom(file, captions_per_image, captions, judged)
-        if given is None:
-            _warn_of_missing_images(file)
-        return found
+        return _custom(file, captions_per_image, captions, judged)
     if captions_per_image is not None:
         raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
     return _declared(file, splits.load_split(name))
@@ -102,7 +98,7 @@ def _recognise(file: Raw) -> str:
             taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
             note(f"the ids are those of {first}, which is not built here: {taken}")
             return (found or ["custom"])[0]
-    if found and (len(found) == 1 or not source_of(found[0]).last):
+    if found and (len(found) == 1 or not splits.is_own(found[0])):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         if others:
@@ -112,7 +108,7 @@ def _recognise(file: Raw) -> str:
     if found:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
         raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
-    return _nearly_coco(file)
+    return _by_most_ids(file, splits.names())
 
 
 def _part(file: Raw, name: str) -> str:
@@ -126,7 +122,8 @@ def _part(file: Raw, name: str) -> str:
     for split in split_of_ids(file.image_ids, file.text_ids):
         if split in splits.splits_of(name):
             return split
-    _refuse_part_of_known(file)
+    if (split := _by_most_ids(file, splits.splits_of(name))) != "custom":
+        return split
     try:
         splits.declared(name)
     except UsageError as error:
@@ -135,38 +132,24 @@ def _part(file: Raw, name: str) -> str:
     return name
 
 
-def _warn_of_missing_images(file: Raw) -> None:
-    """Warn where the texts are those of a data set that has more images, which enlarge its gallery."""
-    found = split_of_ids(file.image_ids, file.text_ids, fewer_images=True)
-    if not found:
-        return
-    images = splits.declared(found[0]).images
-    warn(
-        f"the texts are those of {found[0]}, which has {images:,} images, {images - file.n_image:,} more than the "
-        f"file: values are not those of {found[0]}; encode all its images",
-    )
+def _by_most_ids(file: Raw, names: Iterable[str]) -> str:
+    """The first of some splits that has most ids of a file, which has to have all of its ids; ``custom`` if none has.
 
-
-def _nearly_coco(file: Raw) -> str:
-    """``custom``, unless most ids are of COCO: then the file has a fault, which is raised."""
-    if (coco := places_in_coco(file)) is None:
-        return "custom"
-    known, *sides = coco
-    assert file.image_ids is not None and file.text_ids is not None  # they have places
-    turned = match(file.image_ids, known.columns.ids)[0], match(file.text_ids, known.rows.ids)[0]
-    if all((at >= 0).all() for at in turned):
-        raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
-    # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
-    if min((at >= 0).mean() for at in sides) < 0.9:
-        return "custom"
-    try:
-        with logged():
-            return _declared(file, known).split.name
-    except RepeatedIds:
-        raise
-    except BadInput as error:
-        error.also(f"or add {spell('split', 'custom')} to rank the file's own items")
-        raise
+    Raises:
+        BadInput: ids are missing or unknown, or those of the other side.
+    """
+    for known in known_splits(file, names):
+        try:
+            with logged():
+                return _declared(file, known).split.name
+        except RepeatedIds:
+            raise
+        except BadInput as error:
+            error.also(f"or give {spell('split', 'custom')} to rank the file's own items")
+            raise
+    for known in known_splits(replace(file, image_ids=file.text_ids, text_ids=file.image_ids), names):
+        raise SidesSwapped(f"the image ids are text ids of {known.name} and the text ids its image ids", file.where)
+    return "custom"
 
 
 def _declared(file: Raw, split: TestSet) -> Matched:
@@ -185,7 +168,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
                 raise BadInput(
                     f"{n:,} {side} rows, but split '{split.name}' has {len(known):,} {side}s",
                     where=file.where,
-                    fix=and_why(f"give one row for every {side} of the split, or ids ({side}_ids) to match by", file),
+                    fix=f"give one row for every {side} of the split, or ids ({side}_ids) to match by",
                 )
             rows.append(order(split, "image" if side == "image" else "caption"))
             unnamed.append(side)
@@ -257,6 +240,9 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     return np.argsort(at)
 
 
+OWN_IDS = "give every text an id of its own; ids of their images are image_id_of_text"
+
+
 class RepeatedIds(BadInput):
     """Several rows of one side have one id, which no split accepts."""
 
@@ -271,7 +257,7 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
             f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,
-            fix=f"save every {side} once",
+            fix=f"save every {side} once" if side == "image" else OWN_IDS,
         )
 
 
@@ -291,15 +277,15 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
             what = f"{spell('captions_per_image', times)} contradicts what the rows say"
             raise UsageError(f"{what}{words and f': {words}'}", where=file.where, fix="leave it out")
     else:
-        if captions_per_image is None:
-            _refuse_part_of_known(file)
         weight = "decision"
-        try:
+        words, each = (
+            "captions have no image of their own: judgements alone say what is relevant",
+            file.n_text / file.n_image,
+        )
+        if each.is_integer():
+            words += f" ({spell('captions_per_image', round(each))} if text rows follow the images in order)"
+        if captions_per_image is not None or not judged:
             image_row, words = owners_in_order(file, captions_per_image)
-        except NoOwners:
-            if not judged:
-                raise
-            words = "captions have no image of their own: judgements alone say what is relevant"
     note(words, weight=weight)
     if image_row is not None:
         warn(_images_without_texts(image_row, file.n_image, file))
@@ -338,22 +324,3 @@ def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) 
         f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: candidates in text-to-image, and no "
         "queries in image-to-text"
     )
-
-
-def _refuse_part_of_known(file: Raw) -> None:
-    """Refuse ids whose spelling is that of a split, and which are not all of it, or it is not built.
-
-    Raises:
-        BadInput: such ids; says which, and what is wrong.
-    """
-    image, text = ("" if x is None or x.dtype.kind != "U" else str(x[0]) for x in (file.image_ids, file.text_ids))
-    for split, shows in filter(None, (source.split_like(image, text, file.n_image) for source in sources())):
-        try:
-            with logged():
-                _declared(file, splits.load_split(split))
-        except MissingPackage as error:
-            what = f"ids such as '{shown(shows)}' are of split '{split}', which is not built here"
-            raise BadInput(what, where=file.where, fix=error.fix) from error
-        except BadInput as error:
-            error.also("or give image_of_text (the image id of every text) to rank the file's own items")
-            raise

@@ -1,12 +1,13 @@
 """The image of every text, from the first of these that is present.
 
-An explicit field (``image_of_text`` and its other names), a file of captions with ids, COCO's ids, text ids of the form
-``NAME#k``, text ids that are ids of images, rows that repeat, and the order of the rows. Never from parts of an id.
+An explicit field (``image_of_text`` and its other names), a file of captions with ids, ids of a known split, text ids
+of the form ``NAME#k``, text ids that are ids of images, rows that repeat, and the order of the rows. Never from parts
+of an id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,18 +15,17 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, count_of
 from ..files.audit import shown
-from ..files.ids import match
+from ..files.captions import caption_file
+from ..files.ids import counts_rows, match
 from ..files.members import OWNER_COUNTS, OWNER_IDS, OWNER_ROWS
 from ..files.raw import Raw
 from ..files.sniff import sniff
 from ..options import spell
 from ..types import Ids, Int, TestSet
 from . import catalogue as splits
-from .caption_files import from_file, lines_of
-from .items import equal_images
-from .placing import suggestion
 
 Found = tuple[Int, str]  # (text,) image row of every text, and a note
+MIN_SHARE_KNOWN = 0.9  # of the ids of each side; a few shared ids may be a coincidence
 ONE_EACH = "give one image row (counted from 0) or image id for every text"
 
 
@@ -47,10 +47,6 @@ class SidesSwapped(BadInput):
         )
 
 
-class NoOwners(BadInput):
-    """Nothing tells the image of a text."""
-
-
 def known_owners(file: Raw, captions: Path | None, judged: bool) -> Found | None:
     """(text,) image row of every text and a note, where anything but the order of the rows tells it; else None.
 
@@ -65,7 +61,7 @@ def known_owners(file: Raw, captions: Path | None, judged: bool) -> Found | None
     if file.image_of_text is not None and not file.derived:
         return given_owners(file)
     ways: list[Callable[[], Found | None]] = [
-        lambda: _of_captions(file, captions), lambda: _of_coco(file), lambda: _numbered_names(file)
+        lambda: _of_captions(file, captions), lambda: _of_known(file), lambda: _numbered_names(file, judged)
     ]  # fmt: skip
     ways += [] if judged else [lambda: _of_equal_ids(file)]
     found = next(filter(None, (way() for way in ways)), None)
@@ -80,17 +76,17 @@ def given_owners(file: Raw) -> Found:
     """
     given = file.image_of_text
     assert given is not None
-    if file.holds == "counts":
-        if len(given) == file.n_image and (counted := _counted(given, file.n_text, file.where)) is not None:
-            return counted
-        what = f"the numbers of texts of {len(given):,} images (first: {shown(given[0]) if len(given) else 'none'}) "
-        what += f"do not fit {file.n_text:,} texts of {file.n_image:,} images"
+    if file.holds in ("counts", "ends"):
+        if (counted := _counted(file, given)) is not None:
+            return counted, f"image_of_text holds {_WORDS[file.holds]}"
+        what = f"{_WORDS[file.holds]} (first: {shown(given[0]) if len(given) else 'none'}) does not fit "
+        what += f"{file.n_text:,} texts of {file.n_image:,} images"
         fix = "give image_of_text, the image row (counted from 0) or image id of every text, instead"
         raise BadInput(what, where=file.where, fix=fix)
     if len(given) != file.n_text:
         what = f"image_of_text has {len(given):,} entries for {file.n_text:,} text rows"
         counts = len(given) == file.n_image and file.holds == "rows or ids"
-        called = f"; call the array {OWNER_COUNTS[1]} if it has the number of texts of every image" * counts
+        called = f"; call the array {OWNER_COUNTS[0]} if it has the number of texts of every image" * counts
         raise BadInput(what, where=file.where, fix=ONE_EACH + called)
     numbers = file.holds != "ids" and given.dtype.kind == "i"
     as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
@@ -111,24 +107,16 @@ def given_owners(file: Raw) -> Found:
     raise _no_image(file, given, numbers)
 
 
-def _counted(given: Ids, n_text: int, where: Path) -> Found | None:
-    """(text,) image row of every text from the number of texts of every image, or its first or last row."""
-    if given.dtype.kind != "i" or not len(given) or given.min() < 0:
+_WORDS = {"counts": "the number of texts of every image", "ends": "the last text row of every image"}
+
+
+def _counted(file: Raw, given: Ids) -> Int | None:
+    """(text,) image row of every text from the number of texts of every image, or its last row, or the one behind."""
+    if given.dtype.kind != "i" or not len(given) or len(given) != file.n_image:
         return None
-    ends = given + 1 if given[-1] == n_text - 1 else given
-    ascends = bool((np.diff(given) > 0).all())
-    found: dict[str, Int] = {}
-    if given[0] == 0 and ascends and given[-1] < n_text:
-        found["the row of the first text of every image"] = np.diff(given, append=n_text)
-    if given.sum() == n_text:
-        found["the number of the texts of every image"] = given
-    if ends[-1] == n_text and (np.diff(ends) >= 0).all():
-        found["the row of the last text of every image"] = np.diff(ends, prepend=0)
-    if len({tuple(counts.tolist()) for counts in found.values()}) > 1:
-        raise BadInput(f"image_of_text may be {' or '.join(found)}", where=where, fix=ONE_EACH)
-    return next(
-        ((np.repeat(np.arange(len(given)), n), f"image_of_text holds {words}") for words, n in found.items()), None
-    )
+    ends = np.diff(given + (given[-1] == file.n_text - 1), prepend=0)
+    counts = ends if file.holds == "ends" else given
+    return np.repeat(np.arange(len(given)), counts) if counts.min() >= 0 and counts.sum() == file.n_text else None
 
 
 def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
@@ -141,53 +129,55 @@ def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
 
 def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
-    if file.image_ids is None and file.holds == "ids":
-        return BadInput(
-            f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids",
-            where=file.where,
-            fix="save the ids of the images as well; an .npz may hold image_of_text, the row of every text's image",
-        )
-    inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
-    known = inside
+    readings = []
+    if numbers:
+        inside = (given >= 0) & (given < file.n_image)
+        readings.append((inside, f"is not an image row (there are {file.n_image:,})"))
     if file.image_ids is not None and file.holds != "rows":
-        named = match(given, file.image_ids)[0] >= 0
-        known = inside if inside.sum() > named.sum() else named
-    bad = int(np.flatnonzero(~known)[0])
-    rows = f"is not an image row (there are {file.n_image:,})" * numbers
-    ids = "is not an image id" * (file.image_ids is not None and file.holds != "rows")
-    what = " and ".join(filter(None, (rows, ids))) or "is not an image row, and the image rows have no ids"
+        readings.append((match(given, file.image_ids)[0] >= 0, "is not an image id"))
+    if not readings:
+        what = f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids"
+        fix = "save the ids of the images too, or image_of_text, the row (counted from 0) of every text's image"
+        return BadInput(what, where=file.where, fix=fix)
+    known = max((fits for fits, _ in readings), key=np.sum)
+    bad = int(known.argmin())
+    what = f"image_of_text[{bad}] = {shown(given[bad])} {' and '.join(words for _, words in readings)}"
     fix = ONE_EACH if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
-    return BadInput(f"image_of_text[{bad}] = {shown(given[bad])} {what}", where=file.where, fix=fix)
+    return BadInput(what, where=file.where, fix=fix)
 
 
 def _of_captions(file: Raw, path: Path | None) -> Found | None:
     """(text,) image row of every text by a file of captions that has the ids of all texts and of their images."""
     if file.image_ids is None or file.text_ids is None or path is None:
         return None
-    if path.is_file() and (sniff(path).matrix or lines_of(path) is not None):
+    if sniff(path).matrix or (given := caption_file(path)).lines is not None:
         return None  # captions without the ids of images
-    rows = from_file(path, file.text_ids)
+    rows = given.rows()
     at, _ = match(file.text_ids, rows.caption_id)
     image_row = None if (at < 0).any() else _rows_of_image_ids(file, rows.image_id[at])
     return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
 
 
-def places_in_coco(file: Raw) -> tuple[TestSet, Int, Int] | None:
-    """COCO 5K, and (row,) index in it of images and texts, -1 of others; None without ids, or without COCO."""
-    if file.image_ids is None or file.text_ids is None:
-        return None
-    try:
-        known = splits.load_split("coco-5k")
-    except MissingPackage:
-        return None
-    return known, match(file.image_ids, known.rows.ids)[0], match(file.text_ids, known.columns.ids)[0]
+def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
+    """The splits that have most ids of both sides of a file; none for texts whose ids count rows."""
+    if file.image_ids is None or file.text_ids is None or counts_rows(file.text_ids):
+        return
+    for name in names:
+        try:
+            known = splits.load_split(name)
+        except (MissingPackage, BadInput):  # not built, or damaged: an error if it is given by name
+            continue
+        sides = zip((file.image_ids, file.text_ids), known.sides, strict=True)
+        if all((match(ids, side.ids)[0] >= 0).mean() >= MIN_SHARE_KNOWN for ids, side in sides):
+            yield known
 
 
-def _of_coco(file: Raw) -> Found | None:
-    """(text,) image row of every text if all ids are of COCO 5K, whose subsets are custom splits."""
-    if (coco := places_in_coco(file)) is None:
+def _of_known(file: Raw) -> Found | None:
+    """(text,) image row of every text if all ids are of a known split, whose parts are custom splits."""
+    known = next(known_splits(file, (name for name in splits.names() if not splits.is_own(name))), None)
+    if known is None or file.image_ids is None or file.text_ids is None:
         return None
-    known, images, texts = coco
+    images, texts = match(file.image_ids, known.rows.ids)[0], match(file.text_ids, known.columns.ids)[0]
     if (images < 0).any() or (texts < 0).any():
         return None
     row = np.full(len(known.rows), -1)
@@ -202,14 +192,14 @@ def _of_coco(file: Raw) -> Found | None:
             where=file.where,
             fix="save the images of all texts, or leave those texts out",
         )
-    return image_row, "the image of every text is known from the COCO ids"
+    return image_row, f"the image of every text is known from the ids of {known.name}"
 
 
-def _numbered_names(file: Raw) -> Found | None:
+def _numbered_names(file: Raw, judged: bool) -> Found | None:
     """(text,) image row of every text if text ids are the id of an image, ``#`` and a number: ``1007.jpg#0``.
 
     Raises:
-        BadInput: most text ids name an image in this way, and others do not.
+        BadInput: most text ids name an image in this way, and others do not; nothing is ``judged``.
     """
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
@@ -219,7 +209,7 @@ def _numbered_names(file: Raw) -> Found | None:
     odd = np.flatnonzero(at < 0)
     if not len(odd):
         return at, "the image of every text is known from the text ids"
-    if 2 * len(odd) > len(at):
+    if judged or 2 * len(odd) > len(at):
         return None
     what = f"{len(at) - len(odd):,} of {len(at):,} text ids are an image id, # and a number, but not "
     fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
@@ -249,7 +239,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
     """(text,) image row of every text where each image has as many, one behind the other, and a note.
 
     Raises:
-        NoOwners: other numbers of rows, or ids, which do not tell the image of a text.
+        BadInput: other numbers of rows, or ids, which do not tell the image of a text.
         SidesSwapped: the numbers are those of images and texts exchanged.
     """
     times = captions_per_image or 5
@@ -259,26 +249,21 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
         if captions_per_image is None and not named and file.n_image == 5 * file.n_text:
             raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
         each = file.n_text / file.n_image
-        if each.is_integer() and not equal_images(file):
+        if each.is_integer():
             fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
         what = f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text with the image of every text"
-        raise NoOwners(what, where=file.where, fix=and_why(fix, file))
+        raise BadInput(what, where=file.where, fix=fix)
     if named and captions_per_image is None:
         such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in named)
-        raise NoOwners(
+        raise BadInput(
             f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
             "image_of_text",
             where=file.where,
-            fix=f"{fix}, or a file of captions with these ids ({spell('captions', 'FILE')})"
+            fix=f"{fix}, a file of captions with these ids ({spell('captions', 'FILE')}), or build their data set "
+            "(`vsebench data list`)"
             + f", or, if the text rows follow the image rows in order, {spell('captions_per_image', 5)}"
             * (len(named) < 2),
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
     seen = "ids of no known split" if named else "no ids"
     return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"
-
-
-def and_why(fix: str, file: Raw) -> str:
-    """A fix for a wrong number of rows, and the likely cause."""
-    likely = suggestion(file.n_image, file.n_text)
-    return f"{fix} ({likely})" if likely else fix

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..files.arrow_tables import read_columns, read_group, schema_of
-from ..files.caption_records import CAPTION, PART, Fields, Record, parts_of, record_rows
+from ..files.arrow_tables import parquet_file, read_columns
 from ..files.caption_rows import CaptionRows
+from ..files.captions import Fields, Record, check_part, record_rows
 from ..files.formats import FORMATS
 from ..files.image_files import ENDINGS, Packed, walk
+from ..files.kinds import CAPTION, PART
 from ..files.regular import check_file, reading
 from ..files.textfile import parse_json, shown, text_lines
 from ..log import note
 from ..options import spell
-from .caption_files import check_part
 
-KINDS = (".parquet", ".tar")
+ENDINGS_OF_PACKED = (".parquet", ".tar")
 COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has
 # Fields with the id of an image; the first that it has is taken. The name of the file that a table states comes before
 # the second ones, which only count the images in many data sets.
@@ -73,10 +73,9 @@ class PackedImages:
             what = f"has no captions beside its images; it has {', '.join(self.others) or 'nothing else'}"
             fix = f"call them caption, captions, text or sentences, or give {spell('captions', 'FILE')}"
             raise BadInput(what, where=where, fix=fix)
-        fields = Fields(("caption",), "image", None, None, "split")
-        stated = any("split" in record for _, record in self.records)
-        check_part(where, part, parts_of(self.records, fields) if stated else [])
-        return record_rows(self.records, fields, where, part)
+        parts = [str(record.get("split")) for _, record in self.records]
+        check_part(where, part, list(dict.fromkeys(parts)) if any(part != "None" for part in parts) else [])
+        return record_rows(self.records, Fields(part="split"), where, part)
 
 
 def packed_images(path: Path) -> PackedImages | None:
@@ -112,12 +111,12 @@ def packed_images(path: Path) -> PackedImages | None:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.suffix.lower() in KINDS and not path.is_dir():
+    if path.suffix.lower() in ENDINGS_OF_PACKED and not path.is_dir():
         return [path]
     if not path.is_dir() or next(walk(path), None):
         return []
-    found = sorted(walk(path, KINDS))
-    kind = next((kind for kind in KINDS if any(name.lower().endswith(kind) for name in found)), "")
+    found = sorted(walk(path, ENDINGS_OF_PACKED))
+    kind = next((kind for kind in ENDINGS_OF_PACKED if any(name.lower().endswith(kind) for name in found)), "")
     return [path / name for name in found if name.lower().endswith(kind)]
 
 
@@ -212,7 +211,8 @@ def _bytes_at(path: Path, start: int, size: int) -> bytes:
 def _of_table(path: Path) -> Iterator[Found]:
     """The rows of a parquet file."""
     FORMATS["parquet"].require(path)
-    schema, counts = schema_of(path)
+    with parquet_file(path) as file:
+        schema, counts = file.schema_arrow, [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     lower = {name.strip().lower(): name for name in reversed(schema.names)}
     column = next((lower[name] for name in COLUMNS if name in lower), None)
     if column is None:
@@ -228,7 +228,7 @@ def _of_table(path: Path) -> Iterator[Found]:
     stated = [str((cell or {}).get("path") or "") for cell in values.pop(column, [])]
     fields = {name.strip().lower(): cells for name, cells in values.items()}
     bytes_of = f"{column}.bytes" if "bytes" in parts else column
-    groups, lock = lru_cache(maxsize=2)(partial(read_group, path, bytes_of)), threading.Lock()
+    groups, lock = lru_cache(maxsize=2)(partial(_group, path, bytes_of)), threading.Lock()
     for group, (stop, count) in enumerate(zip(accumulate(counts), counts, strict=True)):
         for row in range(stop - count, stop):
             read = partial(_cell, groups, lock, (group, row - stop + count), f"{path}: row {row}")
@@ -238,6 +238,12 @@ def _of_table(path: Path) -> Iterator[Found]:
             known = {"": file, "row": f"{path.stem}/{row}", **beside}
             own = _first(known, (*IDS, "", *COUNTED, "row"))
             yield own, str(own), image, beside
+
+
+def _group(path: Path, column: str, group: int) -> Any:
+    """One column of a row group, an array of pyarrow; ``a.b`` has the field b of column a alone."""
+    with parquet_file(path) as file:
+        return file.read_row_group(group, columns=[column]).column(0)
 
 
 def _cell(groups: Any, lock: threading.Lock, at: tuple[int, int], where: str) -> bytes:

@@ -1,23 +1,28 @@
-"""Published test sets that are built from the user's own files, as data, and their rows as they were published."""
+"""Published test sets that are built from the user's own files, as data, and their rows as they were published.
+
+To add one, write an entry of ``SETS``: its name, what an image is, the numbers that the publication states, the names
+of its files, their ``layouts`` (``records`` for JSON, JSON lines and tables: the fields of the image and of captions),
+the protocol, the publication and the licence. ``vsebench data build NAME --from FOLDER``, ``load_split``, ``data
+list``, ``verify``, all messages and docs/sets.md follow. CONTRIBUTING.md has an example with its test.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
-from ..files.caption_records import CAPTION
+from ..errors import BadInput, UsageError, count_of
 from ..files.caption_rows import CaptionRows, rows_sha256
-from ..files.regular import expanded, is_folder
+from ..files.kinds import CAPTION
+from ..files.regular import is_folder
 from . import layouts
 from .declared import DeclaredSplit
 from .layouts import Layout
-from .source import Build, Check, SetSource, SplitStatus
-from .stored import declare, store, stored_path
+from .stored import declare
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,6 @@ class PublishedSet:
         licence: what its source states.
         others: how many of the images have no caption: candidates that belong to no query.
         languages: codes as the files have them.
-        begin: what its image ids begin with, where another set has as many images and languages in common.
         sha256: ``rows_sha256`` of the ids, without languages; empty where the real files were not at hand.
         warning: of every report on it.
     """
@@ -52,7 +56,6 @@ class PublishedSet:
     licence: str
     others: int = 0
     languages: tuple[str, ...] = ()
-    begin: str = ""
     sha256: str = ""
     warning: str = ""
 
@@ -127,7 +130,7 @@ SETS: dict[str, PublishedSet] = {
             "1,000 COCO images, one caption each; R@10 from text to image a language",
             "Aggarwal and Kale, Towards Zero-shot Cross-lingual Image Retrieval, arXiv 2012.05107; German and French "
             "of MIC, Japanese of STAIR", "Adobe's licence in LICENSE.md, for research",
-            languages=("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh"), begin="COCO_",
+            languages=("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh"),
             warning="some 800 of the 1,000 images of XTD10 are COCO training images: models that were trained on COCO "
             "have seen them",
         ),
@@ -266,94 +269,8 @@ TEXTS_SHA256 = {
 }
 
 
-class PublishedSets(SetSource):
-    """The sets of ``SETS``; of one in several languages every language is a split."""
-
-    def owns(self, name: str) -> bool:
-        """Whether it is a set, or a language of one."""
-        return name.partition(":")[0] in SETS
-
-    def built(self) -> list[str]:
-        """The splits that are stored, set by set."""
-        return [split for found in SETS.values() for split in found.splits if stored_path(split).exists()]
-
-    def offered(self) -> list[str]:
-        """All sets."""
-        return list(SETS)
-
-    def splits(self, name: str) -> list[str]:
-        """The languages of a set that are built; else the name itself."""
-        found = SETS.get(name)
-        built = [split for split in found.splits if stored_path(split).exists()] if found is not None else []
-        return built or [name]
-
-    def missing(self, name: str) -> VsebenchError:
-        """The files to build it from; of a set in several languages of which some are built, which."""
-        one, languages = find(name)
-        if (built := self.splits(name)) != [name]:
-            what = f"'{name}' has {len(languages)} languages, and each is a split"
-            return UsageError(what, fix=f"give one of {', '.join(built)}")
-        what = f"split '{name}' is not built here, and no package holds it"
-        return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
-
-    def build(self, name: str, how: Build) -> Path:
-        """Store the splits of a set that the source has."""
-        found, languages = find(name)
-        how.refuse(name, "whose captions are declared")
-        if how.source is None:
-            what = f"'{name}' is built from your own files"
-            raise UsageError(what, fix=f"run: {_command(name)}, with {found.files_of(languages)}")
-        wanted = found.splits if len(languages) > 1 else [name]
-        for split in wanted:
-            how.refuse_built(split, stored_path(split))
-        read = list(rows_of(found, languages, expanded(how.source)))  # all, before any is stored
-        for declaration, rows in read:
-            store(stored_path(declaration.name), rows, asdict(declaration))
-        path = stored_path(wanted[0])
-        return path.parent if len(wanted) > 1 else path
-
-    def status(self) -> list[SplitStatus]:
-        """The splits that are built, and a line for what is not built of a set."""
-        return [*super().status(), *(line for found in SETS.values() for line in _absent(found))]
-
-    def checks(self, name: str) -> list[Check]:
-        """How many languages of a set are built."""
-        if name not in SETS or not SETS[name].languages or (built := self.splits(name)) == [name]:
-            return []
-        languages = SETS[name].languages
-        absent = [language for language in languages if f"{name}:{language}" not in built]
-        without = f", not {', '.join(absent)}" if absent else ""
-        return [Check("languages", True, f"{len(built)} of {len(languages)} are built{without}")]
-
-    def split_like(self, image_id: str, caption_id: str, images: int) -> tuple[str, str] | None:
-        """The language before a caption id, such as ``de:1007129816.jpg#0``; sets differ in the number of images."""
-        language, colon, rest = caption_id.partition(":")
-        like = (
-            found
-            for found in SETS.values()
-            if colon and language in found.languages and found.images == images and rest.startswith(found.begin)
-        )
-        return next(((f"{found.name}:{language}", caption_id) for found in like), None)
-
-
-def _command(name: str) -> str:
-    return f"vsebench data build {name} --from PATH"
-
-
-def _absent(found: PublishedSet) -> list[SplitStatus]:
-    """One line for what is not built of a published set; none when all is."""
-    absent = [split for split in found.splits if not stored_path(split).exists()]
-    if not absent:
-        return []
-    names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
-    files = found.files + (f"; {names}" if found.languages else "")
-    return [
-        SplitStatus(found.name, found.images or 0, found.captions or 0, "absent", False, _command(found.name), files)
-    ]
-
-
 def find(name: str) -> tuple[PublishedSet, tuple[str, ...]]:
-    """The set of a name that is one of ``PublishedSets``, and the languages that it stands for, ``("",)`` without.
+    """The set of a name, and the languages that it stands for, ``("",)`` without.
 
     Raises:
         UsageError: a language that the set does not have.

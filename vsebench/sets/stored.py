@@ -1,4 +1,4 @@
-"""Built splits: one compressed .npz each in the cache; the captions are read only on request."""
+"""Built splits, one compressed .npz each in the cache; packages that hold a split; and the proof that rows are it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage
+from ..errors import BadInput, MissingPackage, count_of
 from ..files.atomic import write_atomically
 from ..files.caption_rows import CaptionRows, rows_sha256, set_sha256
-from ..files.ids import canonical
-from ..files.karpathy import annotation_rows
+from ..files.ids import canonical, places
 from ..files.regular import cache_dir, file_stem, reading, split_of
 from ..files.textfile import parse_json
 from ..types import Ids
@@ -98,21 +97,9 @@ def restore(path: Path, *, captions: bool, again: str = "") -> CaptionRows:
 
 def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
     """The declaration of a data set by its rows, whose order is that of the split."""
-    images = rows.images()[0]
-    return DeclaredSplit(
-        name=name,
-        built_as=name,
-        images=len(images),
-        captions=len(rows.caption_id),
-        fold_size=None,
-        rows_sha256=rows_sha256(rows),
-        images_sha256=set_sha256(canonical(images)),
-        captions_sha256=set_sha256(canonical(rows.caption_id)),
-        order="file",
-        cite="",
-        licence="",
-        sources=(rows.origin,),
-    )
+    images, captions = rows.images()[0], rows.caption_id
+    sha256 = rows_sha256(rows), set_sha256(canonical(images)), set_sha256(canonical(captions))
+    return DeclaredSplit(name, name, len(images), len(captions), None, *sha256, "file", "", "", (rows.origin,))
 
 
 def declaration(name: str, again: str = "") -> DeclaredSplit:
@@ -132,6 +119,66 @@ def declaration(name: str, again: str = "") -> DeclaredSplit:
 def rebuild(name: str) -> str:
     """The command that stores a split again from the user's file."""
     return f"vsebench data build {name} --replace --from FILE"
+
+
+def is_split(split: DeclaredSplit, image_ids: Ids | None, caption_ids: Ids | None) -> bool:
+    """Whether a split has exactly these ids, by their fingerprints; of one side where the other is unknown."""
+    return all(
+        len(ids) >= size and set_sha256(canonical(ids)) == sha256
+        for ids, size, sha256 in (
+            (caption_ids, split.captions, split.captions_sha256),
+            (image_ids, split.images, split.images_sha256),
+        )
+        if ids is not None
+    )
+
+
+def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
+    """The rows in canonical order, proven to be the declared split.
+
+    Rows in another order are sorted: COCO by the ids of the installed package, Flickr30K by name.
+
+    Args:
+        rows: of a file or package.
+        split: what they are to be.
+        again: the command that builds a split again that is in the order of its file.
+
+    Raises:
+        BadInput: other numbers of images or captions, other ids, captions of other images, or another order, which
+            cannot be corrected without the package.
+    """
+    if rows_sha256(rows) == split.rows_sha256:
+        return rows
+    name, fix = split.name, f"give one of: {'; '.join(split.sources)}"
+    n_image, n_caption = len(rows.images()[0]), len(rows.caption_id)
+    if split.order == "file":
+        what, fix = f"the ids of '{name}' are not those that were declared", f"build it again: {again or rebuild(name)}"
+    elif (n_image, n_caption) != (split.images, split.captions):
+        what = f"{count_of(n_caption, 'caption')} of {count_of(n_image, 'image')}; "
+        what += f"'{name}' has {split.captions:,} of {split.images:,}"
+    elif not is_split(split, rows.image_id, rows.caption_id):
+        what = f"these are not the ids of '{name}': {_first_other(rows, split)} (the numbers are right)"
+    elif split.order == "package" and not ids_installed():
+        what = f"the ids of '{name}' in another order"
+        fix = f"{INSTALL} (it holds the order), or give a file in Karpathy's order"
+    else:
+        by_package = split.order == "package"
+        ids = rows.caption_id
+        order = places(ids, coco_id_rows().caption_id) if by_package else np.argsort(ids, kind="stable")
+        if rows_sha256(found := rows.take(order)) == split.rows_sha256:
+            return found
+        what = f"captions belong to other images than in '{name}'"
+    raise BadInput(what, where=rows.origin, fix=fix)
+
+
+def _first_other(rows: CaptionRows, split: DeclaredSplit) -> str:
+    """A caption id that a declared split does not have, or the first one of the rows."""
+    if split.order == "package" and ids_installed() and rows.caption_id.dtype.kind == "i":
+        unknown = np.setdiff1d(rows.caption_id, coco_id_rows().caption_id)
+        if len(unknown):
+            return f"{count_of(len(unknown), 'caption is', 'captions are')} unknown, first {unknown[0]}"
+    first: Any = rows.caption_id[0].item()
+    return f"the first caption id is {first!r}"
 
 
 @contextmanager
@@ -197,7 +244,7 @@ def read_judgements(name: str) -> dict[str, list[int]]:
     return content
 
 
-def has_ids() -> bool:
+def ids_installed() -> bool:
     """Whether the ids of the COCO test captions are installed."""
     return package_file(IDS_PACKAGE, "data/coco_test_ids.npy") is not None
 
@@ -235,24 +282,14 @@ def coco_rows() -> CaptionRows:
         MissingPackage: ``eccv_caption`` or ``pycocoevalcap`` is not installed.
         BadInput: their files are damaged.
     """
-    ids = coco_id_rows()
-    path = _captions_file()
-    return annotation_rows(_annotations(path), f"{path}!{CAPTIONS_IN_JAR}", ids.caption_id)
-
-
-def _captions_file() -> Path:
-    path = package_file(CAPTIONS_PACKAGE, JAR)
+    ids, path = coco_id_rows(), package_file(CAPTIONS_PACKAGE, JAR)
     if path is None:
         raise MissingPackage(f"package '{CAPTIONS_PACKAGE}' is not installed; it holds the COCO captions", fix=INSTALL)
-    return path
-
-
-def _annotations(path: Path) -> dict[str, Any]:
     with _installed(path), zipfile.ZipFile(path) as archive:
-        content = json.loads(archive.read(CAPTIONS_IN_JAR))
-        if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
-            raise ValueError(f"{CAPTIONS_IN_JAR} holds no annotations")
-    return content
+        found = {said["id"]: said for said in json.loads(archive.read(CAPTIONS_IN_JAR))["annotations"]}
+        notes = [found[name] for name in ids.caption_id.tolist()]
+        image_id, captions = np.array([said["image_id"] for said in notes]), tuple(said["caption"] for said in notes)
+    return CaptionRows(image_id, ids.caption_id, captions, f"{path}!{CAPTIONS_IN_JAR}")
 
 
 def _installed(path: Path) -> AbstractContextManager[None]:

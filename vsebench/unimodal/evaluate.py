@@ -17,10 +17,11 @@ import numpy.typing as npt
 from .. import __version__, signature
 from ..arrays import as_array, is_path, numbers
 from ..errors import BadInput, UsageError
-from ..evaluation import intervals, provenance
+from ..evaluation import assemble, intervals
 from ..evaluation.intervals import Key
 from ..evaluation.options import INTERVALS
 from ..files.raw import Raw
+from ..files.regular import read_once
 from ..log import logged
 from ..metrics import Metric, parse
 from ..metrics.discounted import gain_of_distance
@@ -49,6 +50,7 @@ MOST_QUERIES = 32  # whose label distances are compared together
 
 
 @public
+@read_once()
 def evaluate_unimodal(
     vectors: npt.ArrayLike | Embeddings | PathLike,
     labels: npt.ArrayLike | PathLike | LabelDistance,
@@ -110,7 +112,7 @@ def evaluate_unimodal(
         UsageError: unknown metrics or options.
         MissingPackage: a package that a format or a distance needs is not installed.
     """
-    started = provenance.now()
+    started = assemble.now()
     measured = label_metrics(metrics)
     check_word("interval", interval, INTERVALS)
     check_word("similarity", similarity, SIMILARITIES)
@@ -146,7 +148,7 @@ def evaluate_unimodal(
     found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
     ids = np.arange(n) if read.image_ids is None else read.image_ids
     report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, log.notes)
-    return provenance.attach(report, started, threads, sources)
+    return assemble.attach(report, started, threads, sources)
 
 
 def label_metrics(metrics: Names | None) -> list[Metric]:

@@ -129,8 +129,6 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         member = npy_member(path)
         if member.dtype == "bool":
             return query_indices(member.load(), n, path)
-        if member.dtype == "object":
-            raise BadInput("holds Python objects, which are never read", where=path, fix="save ids as int64 or strings")
         named = as_ids(member.load(), "queries", path)
     else:
         try:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..files.captions import from_file
 from ..log import logged
 from ..options import spell
-from ..sets.caption_files import from_file
 from ..types import Float, Ids, Int, TestSet
 from .distances import LabelDistance
 from .queries import Selection, locate

@@ -7,7 +7,6 @@ with a matching tuple), and F follows from three integers. float32 is exact for 
 from __future__ import annotations
 
 import hashlib
-import io
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -181,26 +180,23 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
 
 
 def save(stream: IO[bytes], postings: Postings) -> None:
-    """Write postings as an .npz of plain arrays, sealed."""
+    """Write postings as an .npz of plain arrays."""
     arrays: Any = {name: value for name, value in vars(postings).items() if isinstance(value, np.ndarray)}
     for name in ("tuples", "matches"):
         matrix = getattr(postings, name)
         arrays |= {f"{name}.indices": matrix.indices, f"{name}.indptr": matrix.indptr}
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    store.write_sealed(stream, buffer.getvalue())
+    np.savez(stream, **arrays)
 
 
 def load(path: Path) -> Postings | None:
     """Read a file written by ``save``; None when it was removed or is damaged."""
-    content = store.read_sealed(path)
-    if content is None:
+    file = store.read_arrays(path)
+    if file is None:
         return None
-    with np.load(content, allow_pickle=False) as file:
-        sizes = file["caption_size"], file["image_size"]
-        matches = ones(file["matches.indices"], file["matches.indptr"], len(sizes[1]))
-        tuples = ones(file["tuples.indices"], file["tuples.indptr"], matches.shape[0])
-        return Postings(tuples, matches, *sizes, file["own"], file["source"])
+    sizes = file["caption_size"], file["image_size"]
+    matches = ones(file["matches.indices"], file["matches.indptr"], len(sizes[1]))
+    tuples = ones(file["tuples.indices"], file["tuples.indptr"], matches.shape[0])
+    return Postings(tuples, matches, *sizes, file["own"], file["source"])
 
 
 def _own_f(encoded: Encoded, text_of: Int, others: list[Int], threads: int | None, report: Progress) -> Vectors:

@@ -11,8 +11,7 @@ from typing import Any
 
 from ...errors import BadInput, MissingPackage, count_of
 from ...files.regular import cache_dir, expanded, is_folder
-from ...files.tables import is_jsonl, jsonl_records
-from ...files.textfile import field, parse_json, read_text, shown
+from ...files.textfile import field, parse_document, read_text, shown
 from ...registry import unknown
 from .items import ChoiceSet, Item
 
@@ -189,12 +188,8 @@ def status() -> list[dict[str, str]]:
 
 
 def _records(path: Path) -> Iterable[Record]:
-    text, stem = read_text(path), _parts(path)[0]
-    if is_jsonl(text):
-        document: Any = [record for _, record in jsonl_records(text, str(path))]
-    else:
-        document = parse_json(text, path)
-    if not isinstance(document, (dict, list)):
+    document, stem = parse_document(read_text(path), path)[0], _parts(path)[0]
+    if not isinstance(document, (dict, list)) or (isinstance(document, dict) and _layout([("", "", document, "")])):
         document = [document]
     for key, record in document.items() if isinstance(document, dict) else enumerate(document):
         if not isinstance(record, dict):

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from ...errors import BadInput, count_of
 from ...files.arrow_tables import has_vectors
-from ...files.columns import read_table, text_of
 from ...files.members import SCORES, Field, opened, read_array
-from ...files.tables import is_jsonl
-from ...files.textfile import parse_json, read_text, shown
+from ...files.records import records, text_of, typed
+from ...files.textfile import shown
 from ...types import Float
 from ..placing import in_order
 from .items import ChoiceSet
@@ -121,17 +120,9 @@ def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None 
 
 def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
     """The items and scores of a table or JSON file, and a note if nothing states the order of the scores."""
-    document: Any = None
-    if opened(path).kind.name != "parquet":
-        text = read_text(path)
-        document = parse_json(text, path) if text.lstrip()[:1] == "{" and not is_jsonl(text) else None
-    if document is None:
-        table = read_table(path)
-    elif all(isinstance(row, dict) for row in document.values()):
-        names = dict.fromkeys(name for row in document.values() for name in row)
-        table = {"id": list(document), **{name: [row.get(name) for row in document.values()] for name in names}}
-    else:
-        return list(document.items()), order_of_pairs(items)
+    table = records(path, "choices")
+    if "scores" in table and "id" in table:
+        return list(zip(map(text_of, table["id"]), table["scores"], strict=True)), order_of_pairs(items)
     columns = _of_pairs(table, path) if items.shape[1] > 1 else []
     notes = () if columns else order_of_pairs(items)
     scores = {name for name in table if name.lower().startswith("score") and name not in columns}
@@ -143,7 +134,7 @@ def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[st
         if items.shape[1] > 1:
             called = f"{_PAIRS}, by their caption (c) and image (i)"
         raise BadInput(what, where=path, fix=f"call the column of items id, and the columns of scores {called}")
-    values = zip(*(table[name] for name in columns), strict=True)
+    values = zip(*(typed(table, name) for name in columns), strict=True)
     return list(zip(map(text_of, table["id"]), values, strict=True)), notes
 
 
