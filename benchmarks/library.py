@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vsebench import evaluate, parse, relevance
-from vsebench.evaluation import intervals
+from vsebench.evaluation import assemble
 from vsebench.evaluation.inputs import read
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import request
@@ -22,9 +22,8 @@ from vsebench.graded import engine
 from vsebench.graded.engine import from_lists
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank import backends
-from vsebench.rank.count import Targets
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.faiss_index import package
-from vsebench.rank.observe import observe
 from vsebench.rank.order import largest
 from vsebench.rank.scorers import Dot, Matrix, System
 from vsebench.rank.tops import ranks as ranks_of_lists
@@ -142,10 +141,10 @@ def resampled(given: Inputs) -> Work:
     """Intervals of all metrics of the full report with values of queries, from resamples of the images."""
     split = given.captions
     results = evaluate(*given.world[:2], split=split, metrics=",".join(FULL), gains=GAINS, ci=0).results
-    columns = [intervals.column(r, split) for r in results if r.per_query is not None]
+    columns = [assemble.column(r, split) for r in results if r.per_query is not None]
 
     def work() -> None:
-        ready = prepare(columns, intervals.population(split), [])
+        ready = prepare(columns, assemble.population(split), [])
         bootstrap.percentile(bootstrap.resample(ready, RESAMPLES, 0, None), 0.95)
 
     return work

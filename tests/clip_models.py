@@ -72,7 +72,7 @@ def siglip_folder(folder: Path, seed: int = 0) -> tuple[Path, Any, Any]:
 
     words = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz0123456789 ./"]
     inner = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.TestSet.captioned("", "isolated")
+    inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "model_input_names": ["input_ids"]}
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=32, **special)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Scorer, System
 from vsebench.types import Both
 

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from tests.worlds import relevance
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, System
 
 Vectors = npt.NDArray[Any]

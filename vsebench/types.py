@@ -132,7 +132,7 @@ class TestSet:
             that judgements alone say what is relevant.
         folds: (row,) and (column,) int64, the folds of both, or None. COCO 1K is five folds of COCO 5K.
         in_folds: every query is ranked within its fold.
-        ordered: whether the order of rows without ids is known, see ``sets.placing``; items may come in batches.
+        ordered: whether the order of rows without ids is known, see ``sets.owners``; items may come in batches.
 
     Raises:
         BadInput, UsageError: the row of a column does not exist, or there is not one for every column.

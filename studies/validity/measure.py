@@ -15,7 +15,7 @@ import numpy as np
 import vsebench
 from studies.validity.systems import Oracle, System, World, vectors
 from vsebench import Report, TestSet, parse
-from vsebench.evaluation.intervals import column, population
+from vsebench.evaluation.assemble import column, population
 from vsebench.stats import kernels
 from vsebench.stats.bootstrap import resample
 from vsebench.stats.columns import Column, evaluate, plain_values, prepare

@@ -56,7 +56,7 @@ def test_every_command_has_help(command: list[str]) -> None:
 
 
 def test_inspect_shows_what_would_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vsebench.rank.observe.observe", lambda *_, **__: pytest.fail("nothing may be ranked"))
+    monkeypatch.setattr("vsebench.rank.count.observe", lambda *_, **__: pytest.fail("nothing may be ranked"))
     file = good.npz(tmp_path)[1]
     found = document("inspect", file)
     assert found["schema"] == "vsebench/inspect/1" and found["format"] == "npz" and found["fault"] is None

@@ -20,7 +20,7 @@ from vsebench.cli.analyses import ANALYSES, made
 from vsebench.cli.command import WRITTEN
 from vsebench.errors import DISK, EXIT_CODES, DiskError, UsageError
 from vsebench.files.atomic import refuse_overwriting, write_atomically
-from vsebench.sets.captions import with_captions
+from vsebench.sets.match import with_captions
 from vsebench.types import TestSet
 
 

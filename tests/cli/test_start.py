@@ -42,7 +42,7 @@ def test_numbers_of_threads_that_are_right(monkeypatch):
 CHILDREN = """
 import json, os, sys, tempfile
 import numba, pandas, scipy.special, scipy.stats, vsebench.analysis.comparison, vsebench.evaluation.run
-import vsebench.rank.observe
+import vsebench.rank.count
 from vsebench.cli import main
 found = []
 for args, kind, encoding in json.load(sys.stdin):

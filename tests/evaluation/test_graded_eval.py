@@ -21,8 +21,8 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix, System
 from vsebench.relevance import load_gains
-from vsebench.sets.captions import with_captions
-from vsebench.types import TestSet
+from vsebench.sets.match import with_captions
+from vsebench.types import Side, TestSet
 
 
 def unit(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -170,8 +170,9 @@ def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path, r
 
 
 def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, refuses: Refuses) -> None:
-    split = TestSet.captioned("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
-    named = dataclasses.replace(split, columns=dataclasses.replace(split.columns, ids=np.arange(100, 110)))
+    sides: Any = (Side(name, np.arange(n), numbered=True) for name, n in (("image", 2), ("caption", 10)))
+    split = TestSet("custom", *sides, np.repeat([0, 1], 5))
+    named = dataclasses.replace(split, columns=Side("caption", np.arange(100, 110)))
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     for of, wrong in ((split, [rows[i] for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)]),
@@ -182,7 +183,8 @@ def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, ref
 
 def test_captions_by_image_in_another_order_of_the_images_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     """As many captions of every image, so that the ids of images alone tell."""
-    split = TestSet.captioned("custom", [f"im{i}" for i in range(12)], np.arange(24), np.repeat(np.arange(12), 2))
+    images: Any = [f"im{i}" for i in range(12)]
+    split = TestSet("custom", Side("image", images), Side("caption", np.arange(24), numbered=True), np.arange(24) // 2)
     rows = [{"image_id": f"im{i // 2}.jpg", "caption": f"text {i}"} for i in range(24)]
     found = with_captions(split, lines(tmp_path / "captions.jsonl", rows)).columns.texts
     assert found == tuple(f"text {i}" for i in range(24))

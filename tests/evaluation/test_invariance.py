@@ -14,7 +14,7 @@ import vsebench as vb
 from tests.doors import DOORS, MARKS, SAME, same_through_doors, through, world
 from tests.evaluation.engines import N
 from tests.worlds import World, worlds
-from vsebench.rank.observe import observe
+from vsebench.rank.count import observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.rank.ties import TIES
 

@@ -11,7 +11,7 @@ import pytest
 
 import vsebench as vb
 from tests import worlds
-from vsebench.sets import placing
+from vsebench.sets import owners
 
 N, M = 30, 60
 OWNER = np.arange(M) // 2
@@ -98,9 +98,9 @@ def test_scores_of_each_direction_have_their_own_order(direction: str, world: di
 
 def test_a_test_set_with_an_order_of_its_own_keeps_it():
     split = vb.TestSet.captioned("mine", ["a", "b", "c"], np.arange(3), np.arange(3))
-    placed = placing.with_places(split, (np.array([2, 0, 1]), None))
-    assert placing.order(placed, "image") is None
-    assert placing.order_note("G.npy", ["image", "caption"], placed) == (
+    placed = owners.with_places(split, (np.array([2, 0, 1]), None))
+    assert owners.order(placed, "image") is None
+    assert owners.order_note("G.npy", ["image", "caption"], placed) == (
         "G.npy: no image and text ids: rows are taken to be in the order of mine (that of the file it was built from); "
         "those that are evaluated have another order"
     )
@@ -109,7 +109,7 @@ def test_a_test_set_with_an_order_of_its_own_keeps_it():
 def test_a_split_in_the_order_of_its_rows_is_kept():
     """What is kept by split, such as its judgements, is then read once."""
     split = vb.TestSet.captioned("custom", np.arange(N), np.arange(M), OWNER)
-    assert placing.with_places(split, (None, np.arange(M))) is split
-    moved = placing.with_places(split, (np.arange(N)[::-1], None))
+    assert owners.with_places(split, (None, np.arange(M))) is split
+    moved = owners.with_places(split, (np.arange(N)[::-1], None))
     assert moved.rows.places is not None and moved.columns.places is None
-    assert [side.places for side in placing.with_places(moved, (None, None)).sides] == [None, None]
+    assert [side.places for side in owners.with_places(moved, (None, None)).sides] == [None, None]

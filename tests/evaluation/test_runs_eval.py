@@ -16,7 +16,7 @@ from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.pairs import LISTS, Pairs
 from vsebench.files.read_pairs import read_pairs
-from vsebench.sets.align import align_lists
+from vsebench.sets.items import align_lists
 from vsebench.types import DIRECTIONS, Direction, TestSet
 
 Lists = Mapping[Any, Any]

@@ -9,12 +9,11 @@ import pytest
 
 from tests.messages import Refuses
 from vsebench.errors import BadInput
-from vsebench.files import audit
-from vsebench.files.audit import check_vectors, shown
-from vsebench.files.raw import Raw
+from vsebench.files import raw
+from vsebench.files.raw import Raw, check_vectors, shown
 from vsebench.log import logged
 from vsebench.rank.scorers import Dot
-from vsebench.sets.align import align_embeddings
+from vsebench.sets.items import align_embeddings
 from vsebench.types import TestSet
 
 WHERE = Path("e.npz")
@@ -47,9 +46,9 @@ def test_the_first_bad_row_is_named(dtype: str, refuses: Refuses) -> None:
         refuses(BadInput, check, X, np.concatenate([Y.astype(dtype), images]))
 
 
-@pytest.mark.parametrize("most", [audit.CHUNK, 0], ids=["blocks", "rows"])
+@pytest.mark.parametrize("most", [raw.CHUNK, 0], ids=["blocks", "rows"])
 def test_rows_that_no_scorer_can_multiply(most: int, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
-    monkeypatch.setattr(audit, "CHUNK", most)
+    monkeypatch.setattr(raw, "CHUNK", most)
     refuses(BadInput, check, with_row(3, 0))
     refuses(BadInput, check, with_row(3, -0.0), image_ids=IDS)
     refuses(BadInput, check, X, np.zeros_like(Y))

@@ -16,7 +16,7 @@ from tests.messages import Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.captions import all_of_file, from_file, lines_of
-from vsebench.sets.captions import with_captions
+from vsebench.sets.match import with_captions
 from vsebench.types import TestSet
 
 IMAGES, TIMES = 12, 5

@@ -21,7 +21,7 @@ from vsebench.memory import require, text_array
 from vsebench.rank.count import Targets, count
 from vsebench.rank.scorers import Dot, System
 from vsebench.results.packed import pack, unpack
-from vsebench.sets.captions import with_captions
+from vsebench.sets.match import with_captions
 
 MIB = 1 << 20
 

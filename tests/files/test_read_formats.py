@@ -20,11 +20,10 @@ from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench.errors import BadInput, LowMemory, MissingPackage
 from vsebench.files import read
-from vsebench.files.formats import FORMATS
+from vsebench.files.formats import FORMATS, sniff
 from vsebench.files.hdf5_file import hdf5_members
 from vsebench.files.npy import npy_members
 from vsebench.files.read import group
-from vsebench.files.sniff import sniff
 
 read_embeddings = partial(with_notes, read.read_embeddings)
 

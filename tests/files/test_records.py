@@ -158,13 +158,13 @@ def test_an_empty_line_is_a_caption_in_the_order_of_the_rows(tmp_path: Path) -> 
 
 
 def test_a_layout_is_a_function_and_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def vist(document: Any) -> kinds.Rows | None:
+    def storied(document: Any) -> kinds.Rows | None:
         if isinstance(document, dict) and "stories" in document:
             return [{"image_id": one["photo"], "caption": one["text"]} for one in document["stories"]]
         return None
 
     known = kinds.KINDS["captions"]
-    more = replace(known, documents=(*known.documents, vist))
+    more = replace(known, documents=(*known.documents, storied))
     monkeypatch.setitem(kinds.KINDS, "captions", more)
     stories = [{"photo": row["image_id"], "text": row["caption"]} for row in ROWS]
     (tmp_path / "v.json").write_text(json.dumps({"stories": stories, "albums": [{"id": 1}]}))

@@ -29,17 +29,16 @@ from vsebench.files.regular import run_folder as find
 from vsebench.human.cxc import TASKS, read_cxc
 from vsebench.human.flickr8k import read_flickr8k
 from vsebench.metrics.suites import expand
-from vsebench.relevance.cider.cider import corpus_df
-from vsebench.relevance.cider.features import grams
+from vsebench.relevance.cider.cider import corpus_df, grams
 from vsebench.relevance.coarse import read_argument
 from vsebench.relevance.embedding import sentence
 from vsebench.relevance.embedding.word_vectors import read_word_vectors
 from vsebench.relevance.gains import Spec
 from vsebench.relevance.spice import file as spice_file
 from vsebench.scenes import settings as scenes
-from vsebench.sets import align
+from vsebench.sets import items
 from vsebench.sets import published as sets
-from vsebench.sets.captions import with_captions
+from vsebench.sets.match import with_captions
 from vsebench.sets.stored import store
 from vsebench.text.ptb import tokenise
 from vsebench.types import Ids, TestSet
@@ -76,7 +75,7 @@ def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
     """A file of named arrays, or of one: embeddings, scores, captions, gains, labels."""
     path = _file(data, folder, name)
     reads(_embeddings, path)
-    reads(lambda p: align.align_scores(read_scores(p), None), path)
+    reads(lambda p: items.align_scores(read_scores(p), None), path)
     reads(read_captions, path)
     reads(lambda p: relevance.load_gains(Spec("matrix", str(p), {}), SPLIT), path)
     reads(sentence.read_vectors, path, SPLIT)
@@ -121,11 +120,11 @@ def clip_retrieval(data: bytes, folder: Path) -> None:
 
 
 def _embeddings(path: Path, split: TestSet | None = None) -> None:
-    align.align_embeddings(read_embeddings(path), split)
+    items.align_embeddings(read_embeddings(path), split)
 
 
 def _pair(path: Path) -> None:
-    align.align_embeddings(read_embeddings(path, texts=path), None)
+    items.align_embeddings(read_embeddings(path, texts=path), None)
 
 
 def _queries(path: Path, ids: Ids | None = None) -> None:
@@ -150,7 +149,7 @@ def columns(data: bytes, folder: Path) -> None:
 def runs(data: bytes, folder: Path) -> None:
     """Pairs: retrieved lists, by score and by rank, judgements, and scores of a second stage."""
     path = _file(data, folder, "run.txt")
-    reads(lambda p: align.align_lists(read_pairs(p, None, LISTS), SPLIT), path)
+    reads(lambda p: items.align_lists(read_pairs(p, None, LISTS), SPLIT), path)
     reads(lambda p: read_pairs(p, "t2i", LISTS, order="rank"), path)
     for kind in (JUDGED, SCORED):
         reads(lambda p, of=kind: [place(pairs, SPLIT) for pairs in read_pairs(p, None, of)], path)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.numeric.sort import SHORT, ascending, order
+from vsebench.numeric.elementary import SHORT, ascending, order
 
 Array = npt.NDArray[Any]
 NUMBERS = st.one_of(

@@ -22,8 +22,7 @@ from vsebench.cli import doctor
 from vsebench.errors import BadInput
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, System
 from vsebench.results.report import Report
 from vsebench.types import Relevance
@@ -49,9 +48,9 @@ def small(kind: str, seed: int = 3, images: int = 70, dim: int = 12) -> tuple[np
     y = (np.repeat(x, 5, axis=0) + rng.standard_normal((images * 5, dim))).astype(np.float32)
     if kind == "near":  # every score of a query is closer to the next than the error bound
         x[:], y[:] = 1, 1
-        x[:, 0] += 1e-7 * np.arange(images)
+        x[:, 0] += 1e-7 * np.arange(1, images + 1)
         y[:, 0] += 1e-7 * (np.arange(images * 5) % 7)
-        y[:, 1] += 2e-7 * (np.arange(images * 5) % 5)
+        y[:, 1] += 2e-7 * (1 + np.arange(images * 5) % 5)
     if kind == "copies":
         x[1::3], y[5:200:4] = x[0], y[0]
     return x, y

@@ -30,8 +30,7 @@ from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import engine as graded
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import Candidates, Int, Tops
 

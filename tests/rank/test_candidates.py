@@ -16,8 +16,7 @@ from tests.worlds import World, relevance, stored, tied_world, worlds
 from vsebench.errors import UsageError
 from vsebench.metrics import parse
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, Matrix, System
 from vsebench.rank.ties import TIES
 from vsebench.types import BOTH, EVERYTHING, Both, Candidates, Observation, Relevance

@@ -25,8 +25,7 @@ from tests.worlds import (
 )
 from vsebench.rank import count as counting
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets, count
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, count, observe
 from vsebench.rank.order import REFERENCE
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.rank.ties import TIES

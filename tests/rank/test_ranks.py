@@ -18,8 +18,7 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import default_threads
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, Matrix, System, choose, rows_of
 from vsebench.rank.tops import place
 from vsebench.rank.tops import ranks as ranks_of_lists

@@ -10,9 +10,8 @@ import pytest
 
 from tests import oracle
 from tests.worlds import canonical, relevance
-from vsebench.rank.count import Targets
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.kernels import LANES, dot64
-from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, System, norms, product_bound
 
 DIM = 1024

@@ -13,8 +13,7 @@ from tests.worlds import World, canonical, relevance, tied_world, worlds
 from vsebench.errors import UsageError
 from vsebench.rank import count as counting
 from vsebench.rank import order as ordering
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
+from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import Both, Float, Int, Tops
 

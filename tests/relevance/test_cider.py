@@ -21,9 +21,8 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.log import Log
 from vsebench.numeric.parallel import spread
 from vsebench.relevance import load_gains
-from vsebench.relevance.cider import features as cider_features
-from vsebench.relevance.cider.cider import corpus_df
-from vsebench.relevance.cider.features import grams
+from vsebench.relevance.cider import cider as cider_features
+from vsebench.relevance.cider.cider import corpus_df, grams
 from vsebench.relevance.gains import Gains, Spec
 from vsebench.text.ptb import tokenise
 from vsebench.types import TestSet
@@ -206,7 +205,8 @@ EVALUATED = [["a dog runs in the park", "a dog"], ["the cat", "a cat runs in the
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "jsonl.gz"])
 def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
-    rows = [{"image_id": i, "id": 0, "caption": c} for i, captions in enumerate(CORPUS) for c in captions]
+    pairs = [(i, caption) for i, captions in enumerate(CORPUS) for caption in captions]
+    rows = [{"image_id": i, "id": n, "caption": caption} for n, (i, caption) in enumerate(pairs)]
     lines = "\n".join(map(json.dumps, rows)).encode()
     path = tmp_path / f"corpus.{kind}"
     path.write_bytes(

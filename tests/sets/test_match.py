@@ -16,7 +16,7 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.raw import Raw
 from vsebench.sets import catalogue as splits
 from vsebench.sets import match
-from vsebench.sets.placing import suggestion
+from vsebench.sets.owners import suggestion
 from vsebench.types import TestSet
 
 match_rows = partial(with_notes, match.match_rows)

@@ -20,8 +20,8 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.files.captions import all_of_file, from_file
 from vsebench.files.raw import Raw
 from vsebench.sets import catalogue, match, stored
-from vsebench.sets.captions import with_captions
 from vsebench.sets.catalogue import split_of_ids
+from vsebench.sets.match import with_captions
 
 IMAGES, EACH = 30, 3
 WORDS = ["a", "dog", "cat", "runs", "on", "the", "grass", "near", "big", "red", "house", "with", "two", "men"]

@@ -19,7 +19,7 @@ from vsebench.relevance.coco import verify_judgements
 from vsebench.sets import catalogue as splits
 from vsebench.sets import stored
 from vsebench.sets.catalogue import split_of_ids
-from vsebench.sets.declared import DECLARED
+from vsebench.sets.stored import DECLARED
 from vsebench.types import TestSet
 
 needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")

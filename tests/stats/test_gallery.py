@@ -11,7 +11,7 @@ import pytest
 import vsebench
 from tests.messages import Pinned
 from vsebench.errors import BadInput
-from vsebench.evaluation import intervals
+from vsebench.evaluation import assemble
 from vsebench.metrics import parse
 from vsebench.results.model import Resampling, Result
 from vsebench.results.report import Report
@@ -113,7 +113,7 @@ def test_ends_stay_in_the_range_of_the_metric() -> None:
     added[:, 5:8] = 0.01
     metric, queries = parse("matrix:nDCG@10"), split.rows.ids
     single = Result(metric, "i2t", values.mean(), IMAGES, queries=queries, per_query=values, influence=added)
-    (result,) = intervals.add({(metric, "i2t"): single}, {}, split, Resampling(95.0, 1000, 0, "bca")).values()
+    (result,) = assemble.add({(metric, "i2t"): single}, {}, split, Resampling(95.0, 1000, 0, "bca")).values()
     assert result.interval is not None
     assert result.interval[0] < values.mean()
     assert result.interval[1] == 1, "it would be larger"

@@ -13,7 +13,7 @@ import pytest
 import vsebench
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_rows import set_sha256
-from vsebench.sets.declared import DECLARED
+from vsebench.sets.stored import DECLARED
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vsebench.numeric.sort import order
+from vsebench.numeric.elementary import order
 
 CHUNK = 1 << 20  # elements of the largest tensor of one step
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import UsageError, VsebenchError, count_of
-from ..evaluation.intervals import Key, interval, label, population
+from ..evaluation.assemble import Key, interval, label, population
 from ..files.ids import places
 from ..metrics import Metric, parse
 from ..metrics.suites import words

@@ -15,7 +15,7 @@ from ..files.records import missing
 from ..options import spell
 from ..relevance.sources import is_gains
 from ..results.values import SIDE
-from ..sets.captions import Captions, is_file, with_captions
+from ..sets.match import Captions, is_file, with_captions
 from ..types import DIRECTIONS, Direction, Float, Modality, TestSet
 
 
@@ -83,10 +83,9 @@ def caption_length(split: TestSet, captions: Captions | None = None) -> Attribut
         BadInput, UsageError, MissingPackage: as ``with_captions``.
     """
     ids = split.columns.ids
-    numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     path = Path(captions) if captions is not None and is_file(captions) else None
     unnamed = captions is not None and (path is None or lines_of(path) is not None)  # without ids
-    if unnamed and split.name == "custom" and not numbered and split.columns.places is None:
+    if unnamed and split.name == "custom" and not split.columns.numbered and split.columns.places is None:
         # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
         what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
         other = f"{spell('by', 'column')} {spell('file', 'FILE')}"

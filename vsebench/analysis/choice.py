@@ -11,8 +11,8 @@ import numpy as np
 
 from ..arrays import is_path, numbers
 from ..errors import UsageError, count_of, shown
+from ..evaluation.assemble import interval
 from ..evaluation.inputs import of_vectors, raw_vectors
-from ..evaluation.intervals import interval
 from ..evaluation.misread import CERTAIN, LEVEL, of_mean
 from ..evaluation.request import Request, request
 from ..evaluation.top_scored import SMALLEST
@@ -25,11 +25,11 @@ from ..results import table
 from ..results.model import Resampling, interval_words, printed
 from ..results.render import Rendered
 from ..results.table import Entry, Table, Text, Value, sentences
-from ..sets.align import only
 from ..sets.choices.items import ChoiceSet, words
 from ..sets.choices.layouts import load, of_list
 from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, read_scores
-from ..sets.placing import in_order
+from ..sets.items import only
+from ..sets.owners import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
 from ..types import Float

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..errors import UsageError, count_of
-from ..evaluation.intervals import Key, interval, is_median, label, population, queries_alone, some_names
+from ..evaluation.assemble import Key, interval, is_median, label, population, queries_alone, some_names
 from ..metrics.suites import headlines
 from ..options import public, spell
 from ..registry import unknown

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput
-from ..evaluation.intervals import Key, add, column, key_of, label, population
+from ..evaluation.assemble import Key, add, column, key_of, label, population
 from ..results.model import Result
 from ..results.report import Report
 from ..results.values import SIDE

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import UsageError
-from ..evaluation.intervals import Key as MetricKey
-from ..evaluation.intervals import interval
+from ..evaluation.assemble import Key as MetricKey
+from ..evaluation.assemble import interval
 from ..options import public
 from ..results.charts import Panel, curves
 from ..results.model import UNITS, Result, bracketed, interval_kind, interval_words

@@ -11,8 +11,7 @@ import numpy as np
 
 from .. import signature
 from ..errors import MissingPackage, UsageError, VsebenchError
-from ..evaluation.assemble import ranked_by
-from ..evaluation.intervals import Key, key_of, label
+from ..evaluation.assemble import Key, key_of, label, ranked_by
 from ..metrics import Metric
 from ..metrics.suites import Names, headlines
 from ..options import public
@@ -22,7 +21,7 @@ from ..results.explorer import Explorer
 from ..results.page import Page, Part
 from ..results.report import Report
 from ..results.table import Table
-from ..sets.captions import Captions, with_captions
+from ..sets.match import Captions, with_captions
 from ..types import TestSet
 from . import page_queries, thumbnails
 from .agree import agree

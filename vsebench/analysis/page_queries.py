@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import MissingPackage, UsageError
-from ..evaluation.intervals import Key
+from ..evaluation.assemble import Key
 from ..files.ids import places
 from ..metrics import Metric
 from ..metrics.suites import headlines

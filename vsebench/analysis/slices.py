@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from ..errors import UsageError, count_of
-from ..evaluation.intervals import Key, interval, label, population, queries_alone
+from ..evaluation.assemble import Key, interval, label, population, queries_alone
 from ..files.ids import places
 from ..files.regular import read_once
 from ..log import logged
@@ -23,7 +23,7 @@ from ..results.model import ARROWS, UNITS, MetricName, Resampling, interval_word
 from ..results.render import Drawn
 from ..results.table import Entry, Table, Text, Value, arrow, named, sentences
 from ..results.values import SIDE
-from ..sets.captions import Captions
+from ..sets.match import Captions
 from ..stats import bootstrap
 from ..stats.columns import plain_values, prepare
 from ..types import Direction, TestSet

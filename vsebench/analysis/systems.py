@@ -14,8 +14,8 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput, UsageError, count_of
-from ..evaluation.intervals import Key, column, key_of, label
-from ..files.ids import counts_rows, places
+from ..evaluation.assemble import Key, column, key_of, label
+from ..files.ids import places
 from ..files.regular import RESULT
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
@@ -238,12 +238,12 @@ def by_number(systems: Sequence[System]) -> tuple[str, ...]:
     """One note or none: queries of reports without ids are paired by row number."""
     if len(systems) < 2 or not any(_without_ids(s.items) for s in systems):
         return ()
-    return ("the items have no ids, or ids 0, 1, 2, ...: they are paired by row number",)
+    return ("the items have no ids: they are paired by row number",)
 
 
 def _without_ids(items: TestSet) -> bool:
     """Whether the items of a report are rows of a set without ids."""
-    return items.name == "custom" and counts_rows(items.rows.ids) and counts_rows(items.columns.ids)
+    return items.name == "custom" and all(side.numbered for side in items.sides)
 
 
 def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, count_of, printable
-from ..files.audit import shown
 from ..files.image_files import Packed, files_of, listed, read_image
+from ..files.raw import shown
 from ..files.regular import expanded
 from ..sets.packed_images import packed_images
 from ..types import TestSet
@@ -46,7 +46,7 @@ def make(
     files = _files(path, split)
     if not files:
         what = f"has no image of the split (such as '{printable(shown(split.rows.ids[0]))}.jpg')"
-        raise BadInput(what, where=path, fix="name the files after the image ids")
+        raise BadInput(what, where=path, fix="name the files after the image ids, and give every image once")
     made: dict[int, bytes] = {}
     unreadable: list[str] = []
     size = 0

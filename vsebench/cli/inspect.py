@@ -48,8 +48,8 @@ def run(
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
     from ..evaluation.request import request
+    from ..files.formats import sniff
     from ..files.members import arrays
-    from ..files.sniff import sniff
 
     given = {"texts": texts, "split": split, "captions_per_image": captions_per_image, "scores_key": scores_key}
     keys = {"image_key": image_key, "text_key": text_key}
@@ -226,7 +226,7 @@ def _of_pairs(
     from ..evaluation.request import request
     from ..files.pairs import place
     from ..log import logged
-    from ..sets import align
+    from ..sets import items
     from ..sets.catalogue import load_split
 
     options = {"--run": lists, "--judgements NAME=FILE": judged}
@@ -245,11 +245,11 @@ def _of_pairs(
             if lists:
                 split = inputs.read(request(run=path, split=asked.split)).split
             else:
-                split = align.split_of(judged or ()) if asked.split is None else load_split(str(asked.split))
+                split = items.split_of(judged or ()) if asked.split is None else load_split(str(asked.split))
                 for one in judged or ():
                     place(one, split)
             document["matched"] = _matched(split, log)
-        except align.UnknownItems:
+        except items.UnknownItems:
             document["notes"].append("ids of no data set that is installed: eval takes --run and --judgements together")
 
 
@@ -311,7 +311,7 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
 
 def _shown(document: dict[str, Any]) -> list[str | Table]:
     """A table of the arrays, and lines on what they are."""
-    from ..files.audit import shown
+    from ..files.raw import shown
 
     rows = []
     for a in document["arrays"]:

@@ -18,5 +18,5 @@
   results; ``intra``: image-image and text-text retrieval of CxC
 - ``engines``: which processes compute, the workers of Dask and what they have finished; ``shards``: the work in pieces
   for other processes
-- ``assemble``: sums, signature, provenance and the report; ``intervals``
+- ``assemble``: sums, signature, provenance and the report, and intervals
 """

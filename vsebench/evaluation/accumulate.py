@@ -19,8 +19,8 @@ from ..relevance.matrix import of_array
 from ..relevance.sources import SOURCES, load_gains
 from ..results.report import Report
 from ..sets import catalogue
-from ..sets.captions import with_captions
-from ..types import Embeddings, Modality, TestSet, Vectors
+from ..sets.match import with_captions
+from ..types import Embeddings, Modality, Side, TestSet, Vectors
 from .options import Options
 from .plan import load_judgements
 from .request import request
@@ -286,6 +286,5 @@ class Accumulator:
             what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
             fix = f"give {spell('captions_per_image', 'N')} or split; drop_last=True of a loader drops items"
             raise BadInput(what, fix=fix)
-        return TestSet.captioned(
-            "custom", np.arange(n // self._per_image), np.arange(n), np.arange(n) // self._per_image
-        )
+        rows, columns = Side("image", np.arange(n // self._per_image), numbered=True), np.arange(n)
+        return TestSet("custom", rows, Side("caption", columns, numbered=True), columns // self._per_image)

@@ -14,8 +14,8 @@ from ..options import spell
 from ..results.model import Result
 from ..results.values import SIDE
 from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, TestSet
+from .assemble import Key
 from .inputs import Input
-from .intervals import Key
 from .plan import Plan
 
 QueryIds = dict[Relevance, Ids]

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
-from ..files import audit
 from ..files import read as files
 from ..files.ids import match
+from ..files.raw import check_finite, check_scores, check_vectors
 from ..files.store import fingerprint
 from ..log import logged, note
 from ..options import spell
 from ..rank import backends, corrected
 from ..rank.scorers import Dot, Matrix, Scorer, System, rows_of
 from ..rank.sums import finite
-from ..sets import placing
-from ..types import DIRECTIONS, Direction
+from ..sets import owners
+from ..types import DIRECTIONS, SIDES, Direction
 from .inputs import Input
 from .plan import Plan
 
@@ -76,9 +76,9 @@ def _of_vectors(data: Input, plan: Plan, path: Path) -> tuple[Scorers, str]:
         raise UsageError(what, fix=f"leave out {spell('fuse')}, or the bank")
     with logged():
         raw = files.read_embeddings(path)
-    audit.check_vectors(raw.images, raw.texts, path, None, None)
+    check_vectors(raw.images, raw.texts, path, None, None)
     found = dict[Direction, Dot]()
-    for d, vectors, words in zip(DIRECTIONS, (raw.images, raw.texts), placing.SIDES, strict=True):
+    for d, vectors, words in zip(DIRECTIONS, (raw.images, raw.texts), SIDES["i2t"], strict=True):
         test = data.scorer(d)
         assert isinstance(test, Dot)
         if vectors.shape[1] != test.y.shape[1]:
@@ -98,8 +98,8 @@ def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[S
     (direction,) = plan.directions
     with logged():
         raw = files.read_scores(path)
-    audit.check_scores(raw.values, path)
-    audit.check_finite(raw.values, "image (score)", path)
+    check_scores(raw.values, path)
+    check_finite(raw.values, "image (score)", path)
     square = raw.values.shape[0] == raw.values.shape[1]
     if square and rows is None and raw.image_ids is None and raw.text_ids is None:
         fixes = (spell("normalise", f"{plan.request.normalise}:rows={each}") for each in ("images", "texts"))
@@ -108,13 +108,13 @@ def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[S
     if rows == "texts":
         raw = replace(raw, arrays=(raw.values.T,), image_ids=raw.text_ids, text_ids=raw.image_ids)
     gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
-    side, shape = placing.SIDES[gallery], tuple(len(data.split.side(side).ids) for side in placing.SIDES)
+    side, shape = SIDES["i2t"][gallery], tuple(len(data.split.side(side).ids) for side in SIDES["i2t"])
     if raw.values.shape[gallery] != shape[gallery]:
         what = f"score matrix has shape {raw.values.shape}, and the test set {shape}"
         raise BadInput(what, where=path, fix=f"give the scores of the bank with the gallery, {words}")
     if (ids := (raw.image_ids, raw.text_ids)[gallery]) is None:
-        order = placing.order(data.split, side)
-        note(placing.order_note(path.name, [side], data.split))
+        order = owners.order(data.split, side)
+        note(owners.order_note(path.name, [side], data.split))
     else:
         order, dropped = match(data.split.side(side).ids, ids)
         note(f"{path.name}: {side} ids are matched {dropped}" if dropped else "", weight="detail")

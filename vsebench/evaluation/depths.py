@@ -16,8 +16,8 @@ from ..metrics import Metric
 from ..rank import backends
 from ..rank.ties import EXPECTED
 from ..types import BOTH, Both, sides_of
+from .assemble import some_names
 from .inputs import Input
-from .intervals import some_names
 from .plan import Plan
 
 Reasons = dict[str, list[str]]  # what a list does not have -> names of the metrics, or options, that read it

@@ -35,7 +35,7 @@ from ..graded.engine import Fill
 from ..log import note
 from ..memory import require
 from ..options import command_line, spell
-from ..rank.observe import observe
+from ..rank.count import observe
 from ..rank.order import Order
 from ..rank.scorers import System
 from ..types import DIRECTIONS, Direction, Observation

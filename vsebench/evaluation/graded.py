@@ -16,9 +16,9 @@ from ..relevance.sources import SOURCES
 from ..results.model import Result
 from ..text import tokens as caption_warnings
 from ..types import DIRECTIONS, Direction, Float, Ids, Observation, Tops, sides_of
+from .assemble import Key
 from .engines import Engine
 from .inputs import Input
-from .intervals import Key
 from .plan import Plan
 
 BLOCK = 64  # images whose gains are examined together

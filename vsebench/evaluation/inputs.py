@@ -18,11 +18,11 @@ from ..log import note, warn
 from ..options import ARRAYS as IN_MEMORY
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
-from ..sets import placing
-from ..sets.align import UnknownItems, align_embeddings, align_lists, align_scores, split_of
-from ..sets.placing import SIDES, Rows, with_places
+from ..sets import owners
+from ..sets.items import UnknownItems, align_embeddings, align_lists, align_scores, split_of
+from ..sets.owners import Rows, with_places
 from ..signature import ENCODER
-from ..types import DIRECTIONS, Direction, Embeddings, Float, Ids, Int, Modality, TestSet, Tops
+from ..types import DIRECTIONS, SIDES, Direction, Embeddings, Float, Ids, Int, Modality, TestSet, Tops
 from . import run_alone, top_scored
 from .options import Options
 from .request import Request, Run
@@ -180,8 +180,8 @@ def of_scores(
 def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
     """The sides whose order says which items they are; with a number of captions an image it is both."""
     if request.captions_per_image is not None and raw.image_of_text is None:
-        return SIDES
-    return tuple(side for side, ids in zip(SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None)
+        return SIDES["i2t"]
+    return tuple(side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None)
 
 
 def _of_each(request: Request) -> Input:
@@ -197,7 +197,7 @@ def _of_each(request: Request) -> Input:
     first, every = measured[0], dict.fromkeys([measured[0], *read.values()])
     system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
     return replace(
-        first, split=placing.in_one_order([one.split for one in measured]), system=system, scored=tuple(read),
+        first, split=owners.in_one_order([one.split for one in measured]), system=system, scored=tuple(read),
         without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=tuple(path for one in every for path in one.sources),
     )  # fmt: skip

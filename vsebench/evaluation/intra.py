@@ -20,14 +20,13 @@ from ..errors import BadInput, UsageError, count_of
 from ..files.ids import places
 from ..human.cxc import CxcRatings, read_cxc
 from ..options import spell
-from ..rank.count import Targets
-from ..rank.observe import observe
+from ..rank.count import Targets, observe
 from ..rank.scorers import System, choose
 from ..relevance.gains import of_pairs
 from ..results.model import Result
 from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, TestSet
+from .assemble import Key
 from .binary import measure
-from .intervals import Key
 from .plan import Plan
 
 VIEW = "cxc"

@@ -27,8 +27,7 @@ from ..options import spell
 from ..rank.scorers import rows_in_threads
 from ..results.model import fixed
 from ..sets.catalogue import load_split
-from ..sets.placing import SIDES
-from ..types import Bool, Direction, Float, Int, Modality, TestSet
+from ..types import SIDES, Bool, Direction, Float, Int, Modality, TestSet
 from .inputs import Input
 from .top_scored import SMALLEST
 
@@ -344,7 +343,7 @@ def readings(data: Input, direction: Direction, found: Sample, order: bool) -> I
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
     """Words, and (item,) the image that every image or caption as read is, or is of; first itself."""
-    ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES.index(side)]
+    ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES["i2t"].index(side)]
     row, item = _row_and_item(rows, n := len(ids))
     image = np.arange(n) if side == "image" else data.split.owners
     times = n // n_image
@@ -367,7 +366,11 @@ def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
 
 def _gathered(data: Input, images: Int, texts: Int) -> Iterator[Reading]:
     """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
-    sizes, sides, owners = [len(data.split.side(side).ids) for side in SIDES], data.without_ids, data.split.owners
+    sizes, sides, owners = (
+        [len(data.split.side(side).ids) for side in SIDES["i2t"]],
+        data.without_ids,
+        data.split.owners,
+    )
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
     for count in PROCESSES:
         words = f"with the rows of {count} processes put in order"

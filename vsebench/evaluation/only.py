@@ -14,8 +14,8 @@ from ..files.regular import expanded
 from ..log import note
 from ..options import spell
 from ..relevance.sources import SOURCES
-from ..sets.captions import with_captions
-from ..sets.placing import ranks
+from ..sets.match import with_captions
+from ..sets.owners import ranks
 from ..types import Embeddings, TestSet
 from .inputs import Input
 from .request import PART_GRAMMAR, Request

@@ -15,7 +15,7 @@ from ..rank.ties import TIES
 
 if TYPE_CHECKING:
     from ..metrics.suites import Names
-    from ..sets.captions import Captions
+    from ..sets.match import Captions
     from ..types import PathLike, ReportProgress, TestSet
 
 MOST = 100  # items a query that a report keeps
@@ -106,7 +106,7 @@ class Options:
         from .. import types
         from ..metrics.suites import Names, words
         from ..rank import backends
-        from ..sets.captions import Captions
+        from ..sets.match import Captions
 
         check(self, {**vars(types), "Names": Names, "Captions": Captions})
         backends.check(self.backend, here=self.engine == "local")

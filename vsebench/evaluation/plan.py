@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.captions import lines_of
+from ..files.formats import sniff
 from ..files.pairs import Pairs
 from ..files.regular import expanded
-from ..files.sniff import sniff
 from ..graded.rankings import plan as rankings_of
 from ..graded.rankings import pseudo_positives
 from ..log import about, note
@@ -30,8 +30,8 @@ from ..relevance.gains import Gains, Spec
 from ..relevance.matrix import of_array
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of, load_gains
 from ..relevance.spice.file import NotParsed
-from ..sets import placing
-from ..sets.captions import Captions, is_file, with_captions
+from ..sets import owners
+from ..sets.match import Captions, is_file, with_captions
 from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, TestSet, sides_of
 from .inputs import Input
 from .request import Request
@@ -523,7 +523,7 @@ def load_gains_of(
         why = error
     found: dict[str, Gains] = {}
     if captions is not None and why is None and (not is_file(captions) or lines_of(captions) is not None):
-        note(placing.order_note("captions", ["caption"], split))
+        note(owners.order_note("captions", ["caption"], split))
     for kind in kinds:
         if kind in judgements:
             found[kind] = judgements[kind].gains(split, Spec(kind, None, {}))

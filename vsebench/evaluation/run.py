@@ -5,7 +5,7 @@
 ``request`` parses the arguments, once. ``inputs`` reads vectors, a score matrix or retrieved lists and aligns them
 with a split, by the table of file formats in ``files``; ``misread`` refuses rows in another order; ``plan`` decides
 what is measured, from the tables of judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of
-the relevant items come from one pass over the scores (``rank.observe``), from lists of an index where these suffice
+the relevant items come from one pass over the scores (``rank.observe``), from lists of an index if these suffice
 (``depths``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
 (``graded.engine``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums, intervals,
 the signature and warnings, with the top of the rankings where it is kept, and what was evaluated, where and when.
@@ -31,11 +31,11 @@ from ..rank import corrected
 from ..rank.backends import AUTO, chosen
 from ..results.model import Result
 from ..results.report import Report
-from ..sets.captions import Captions
+from ..sets.match import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, TestSet
 from . import assemble, binary, corrections, engines, graded, intra, misread, saved_run, second_stage, shards, system
+from .assemble import Key
 from .inputs import Input
-from .intervals import Key
 from .plan import Plan, make_plan
 from .request import check_input, request
 

@@ -13,10 +13,10 @@ import numpy as np
 from ..arrays import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
+from ..files.formats import sniff
 from ..files.pairs import SCORED, place
 from ..files.raw import Array
 from ..files.read_pairs import read_pairs
-from ..files.sniff import sniff
 from ..log import logged, note
 from ..metrics.suites import headlines
 from ..options import spell
@@ -27,9 +27,8 @@ from ..rank.sums import finite
 from ..rank.tops import ranks_after
 from ..relevance.gains import Entries, of_pairs
 from ..results.model import printed
-from ..sets import placing
-from ..sets.align import align_scores
-from ..sets.items import TOGETHER, uncomputed
+from ..sets import owners
+from ..sets.items import TOGETHER, align_scores, uncomputed
 from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestSet, Tops
 from . import binary
 from .inputs import Input, SecondScores, in_memory
@@ -100,8 +99,8 @@ def _matrix(
     if unscored := int((each == 0).sum()):
         what = f"{unscored:,} of {len(each):,} {own}s have no score, as in the matrix of one of several processes"
         raise BadInput(what, where=where, fix=TOGETHER)
-    unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
-    note(placing.order_note("re-ranking", unnamed, split))
+    unnamed = [side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None]
+    note(owners.order_note("re-ranking", unnamed, split))
     known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T
 
     def of(query: Int, item: Int) -> Float:

@@ -24,7 +24,7 @@ from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, System, rows_of
 from ..rank.sums import finite, weighted_sum
-from ..sets import placing
+from ..sets import owners
 from ..sets.items import last_of_all
 from ..sets.published import warning_of
 from ..signature import ENCODER
@@ -140,7 +140,7 @@ def fuse(data: Input, request: Request) -> Input:
         systems.append(one)
         if data.lists is None:
             name = f"system {len(systems)}" if where is None else where.name
-            note(placing.order_note(name, one.without_ids, data.split))
+            note(owners.order_note(name, one.without_ids, data.split))
             _warn_of_other_rows(data, one, directions[-1], name)
     rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     encoders = [one.stages.get(ENCODER, "") for one in systems]

@@ -7,11 +7,11 @@ Nothing here knows a test set: rows keep the order of the file, and ``vsebench.s
                                                          ─► captions: ``CaptionRows``; columns; labels
 
 - arrays: ``formats`` lists every format once (how it is recognised, what it holds, the function that reads it, the
-  package that it needs), from which recognition (``sniff``), reading, messages and docs/formats.md are derived; one
+  package that it needs), from which recognition, reading, messages and docs/formats.md are derived; one
   reader a format: ``npy`` (.npz, and folders of clip-retrieval), ``safetensors_file``, ``torch_file``, ``hdf5_file``
-  (.mat), ``arrow_tables`` (parquet, arrow and JSON lines); each describes the arrays as ``Member`` (``raw``); which of
+  (.mat), ``arrow_tables`` (parquet, arrow and JSON lines); each describes the arrays as ``Member``; which of
   them is meant, and parts of one: ``members``
-- ids as int64 or unicode, and looking rows up by id: ``ids``; checks of values: ``audit``
+- ids as int64 or unicode, and looking rows up by id: ``ids``; what readers return, and checks of its values: ``raw``
 - records of any form (CSV, TSV, JSON, JSON lines, parquet): ``records``; which fields hold what, and layouts that are
   no table, are in one table, ``kinds.KINDS``: captions, judgements, runs, scores, labels, columns by id
 - others: ``image_files``, ``models`` (of this machine or of Hugging Face), and whether

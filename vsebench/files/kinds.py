@@ -5,11 +5,11 @@ takes a parsed JSON document and returns its records (dictionaries, or columns b
 another layout. A function of ``lines`` does the same with the lines of a text that names no columns. Fields are then
 found by their names, so that a record may have any of the usual ones::
 
-    def vist(document):
+    def storied(document):
         if isinstance(document, dict) and "stories" in document:
             return [{"image_id": s["photo"], "caption": s["text"]} for s in document["stories"]]
 
-    KINDS["captions"] = Kind(..., documents=(karpathy, annotated, by_image, strings, vist))
+    KINDS["captions"] = Kind(..., documents=(karpathy, annotated, by_image, strings, storied))
 """
 
 from __future__ import annotations

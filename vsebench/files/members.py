@@ -17,11 +17,10 @@ from ..memory import require
 from ..options import spell
 from ..registry import closest
 from ..types import Ids
-from .formats import Format, array_suffixes
+from .formats import Format, array_suffixes, expect, sniff
 from .ids import AS_STRINGS, as_ids, as_strings
 from .raw import FLOATS, Array, Holds, Member, Raw
 from .regular import MAPPED, unpickle
-from .sniff import expect, sniff
 
 _TEXT_LIKE = ("str", "bytes", "object")
 

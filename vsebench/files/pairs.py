@@ -12,9 +12,9 @@ import numpy as np
 from ..errors import BadInput, count_of
 from ..options import spell
 from ..types import DIRECTIONS, NONE, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
-from .audit import shown
 from .ids import match
 from .kinds import KINDS
+from .raw import shown
 
 
 @dataclass(frozen=True)

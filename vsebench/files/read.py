@@ -21,7 +21,7 @@ from ..options import spell
 from ..signature import encoder_field
 from ..types import Ids
 from .arrow_tables import SHARD, has_vectors
-from .formats import FORMATS, suffixes
+from .formats import FORMATS, expect, suffixes
 from .ids import as_strings
 from .members import (
     CAPTIONS,
@@ -49,7 +49,6 @@ from .members import (
     stored,
 )
 from .raw import FLOATS, Member, Raw
-from .sniff import expect
 
 StrPath = str | os.PathLike[str]
 

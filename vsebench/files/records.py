@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, count_of
 from .arrow_tables import plain_columns, say_shard, shards_of
+from .formats import expect, sniff
 from .kinds import KINDS, Kind, Rows
 from .regular import is_folder, remembered
-from .sniff import expect, sniff
 from .textfile import TEXTS, parse_document, read_text, shown, text_lines
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import BadInput
 from ..memory import JSON_BYTES, require
+from .formats import expect, sniff
 from .regular import check_file, reading, unpacked
-from .sniff import expect, sniff
 
 TEXT_BYTES = 12  # in memory for a byte of text that is read as records, and for a line or comma of it
 CELL_BYTES = 350

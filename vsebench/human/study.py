@@ -16,7 +16,7 @@ from ..registry import unknown
 from ..relevance.sources import load_gains
 from ..results.model import check_level, check_seed
 from ..sets import catalogue
-from ..sets.align import align_embeddings
+from ..sets.items import align_embeddings
 from ..types import Embeddings, Float, Modality
 from . import sources
 from .correlation import Over, Row, Study

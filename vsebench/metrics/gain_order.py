@@ -37,7 +37,7 @@ def gain_order(gains: Vectors, count: Int) -> GainOrder:
     Most gains of CIDEr-D and SPICE rows are zero; leaving out the items that share the smallest gain halves the sort.
     """
     from ..numeric import sort_kernels
-    from ..numeric.sort import order
+    from ..numeric.elementary import order
     from . import gain_order_kernels
 
     least = np.empty(len(gains), np.float32)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..numeric.sort import ascending
-from ..numeric.sort import order as sorted_rows
+from ..numeric.elementary import ascending
+from ..numeric.elementary import order as sorted_rows
 from ..types import Bool, Float, Int, Vectors
 from .gain_order import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE, GainOrder
 

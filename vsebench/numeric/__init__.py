@@ -2,5 +2,5 @@
 
 - ``parallel``: the number of threads, work distributed over threads, a BLAS limited to one thread
 - ``compiled``: numba's ``njit`` with a cache that may fail; ``compiling``: how much it compiles now
-- ``sort``, ``sort_kernels``: integers ascending, rows of float32 numbers descending, ties by position
+- ``elementary``: logarithms, integers ascending; ``sort_kernels``: rows of float32 numbers descending, ties by position
 """

@@ -1,4 +1,4 @@
-"""Logarithms and exponentials whose last bit is the same on every processor.
+"""Logarithms, exponentials and sorting whose result is the same on every processor.
 
 numpy and the C library have several versions of ``log``, ``log2`` and ``exp``, chosen by the features of the processor,
 and these differ in the last bit. Here every result is that of decimal arithmetic with 25 digits, which every machine
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Context, Decimal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Float
+from ..types import Float, Int
 
 _DIGITS = Context(prec=25)
 _LN2 = _DIGITS.ln(Decimal(2))
@@ -51,3 +52,44 @@ def _log2(x: float) -> float:
 
 def _exp(x: float) -> float:
     return float(_DIGITS.exp(Decimal(x))) if x > -746 else 0.0  # less than half of the smallest float64
+
+
+SHORT = 256  # numbers of a row that numpy sorts
+MINUS_ZERO = np.iinfo(np.int32).min  # its bits; it is equal to 0
+
+
+def ascending(*keys: npt.NDArray[Any]) -> Int:
+    """Indices that sort (n,) integers from 0 to 2^32 - 1, ties by the key before, then by position; see ``lexsort``.
+
+    In halves of 16 bits, which numpy sorts by radix: 0.9 million n-grams in 11 ms, and 37 as integers of 32 bits.
+    """
+    halves = []
+    for key in keys:
+        halves += [key.astype(np.uint16), (key >> 16).astype(np.uint16)][: 1 + (int(key.max(initial=0)) >= 1 << 16)]
+    return np.lexsort(halves)
+
+
+def order(
+    values: npt.NDArray[np.float32], count: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """(row, width) int32 positions of the numbers of every row, largest first, and these numbers; ties by position.
+
+    Args:
+        values: (row, width) float32 without NaN.
+        count: (row,) int64, length of each row; numbers behind it are ignored.
+    """
+    width = max(int(count.max(initial=0)), 1)
+    values = np.ascontiguousarray(values[:, :width])
+    places, ordered = np.zeros(values.shape, np.int32), np.empty(values.shape, np.float32)
+    if width > SHORT:
+        from . import sort_kernels
+
+        sort_kernels.radix(values.view(np.uint32), count, places, ordered.view(np.uint32))
+        return places, ordered
+    bits = values.view(np.int32)
+    bits = np.where(bits == MINUS_ZERO, 0, bits)
+    keys = (~(bits ^ ((bits >> 31) & 0x7FFFFFFF))).astype(np.int64) << 32 | np.arange(values.shape[1])
+    keys[np.arange(values.shape[1]) >= count[:, None]] = np.iinfo(np.int64).max
+    keys.sort(axis=1)
+    places = np.maximum(keys.astype(np.int32), 0)
+    return places, np.take_along_axis(values, places, axis=1)

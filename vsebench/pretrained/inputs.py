@@ -14,8 +14,8 @@ from ..files.regular import expanded, read_once
 from ..log import logged
 from ..options import spell
 from ..sets import catalogue
-from ..sets.captions import with_captions
 from ..sets.choices import layouts
+from ..sets.match import with_captions
 from ..sets.packed_images import packed_images
 from ..types import PathLike, TestSet
 

@@ -31,7 +31,7 @@ a given score matrix are canonical themselves.
 
 - scores: ``scorers`` (``Dot``, ``Matrix``, ``System``); ``sums`` and ``corrected`` make scorers of
   scorers
-- ranks: ``count``, ``kernels``, ``ties``; ``observe`` is both ways together
+- ranks: ``count`` (``observe`` is both ways together), ``kernels``, ``ties``
 - orders: ``order``, ``sort_kernels``; lists of any origin, also re-ranked ones: ``tops``
 - back-ends: ``backends``, ``torch_backend``; FAISS: ``faiss_index``
 """

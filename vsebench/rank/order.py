@@ -414,7 +414,7 @@ def largest(rows: Array, k: int) -> Items:
 def best_of(values: Vectors, k: int, bound: ErrorBound) -> Found:
     """All items that can be among the k best of every row, best first."""
     if 2 * k >= values.shape[1]:
-        from ..numeric.sort import order as sorted_rows
+        from ..numeric.elementary import order as sorted_rows
 
         count = np.full(len(values), values.shape[1])
         return *sorted_rows(values, count), count
@@ -424,7 +424,7 @@ def best_of(values: Vectors, k: int, bound: ErrorBound) -> Found:
 def _sorted(items: Items, scores: Vectors, count: Int) -> Found:
     """Items by descending score, ties by position."""
     from ..numeric import sort_kernels
-    from ..numeric.sort import order as sorted_rows
+    from ..numeric.elementary import order as sorted_rows
 
     places, ordered = sorted_rows(scores, count)
     sort_kernels.pick(items, places, count)

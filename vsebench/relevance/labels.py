@@ -13,9 +13,8 @@ from ..errors import BadInput, UsageError, count_of, shown
 from ..files.ids import as_ids, id_array, match
 from ..files.kinds import KINDS
 from ..files.records import missing, records, text_of
-from ..sets import placing
-from ..sets.placing import SIDES
-from ..types import Bool, Ids, Modality, TestSet
+from ..sets import owners
+from ..types import SIDES, Bool, Ids, Modality, TestSet
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,11 +41,11 @@ def read_labels(path: Path) -> Labels:
     table, kind = records(path, "labels"), KINDS["labels"]
     columns = [name for name in table if str(name).lower() in kind.fields["label"]]
     named = kind.find(table)
-    if len(columns) != 1 or not {*SIDES} <= named.keys():
+    if len(columns) != 1 or not {*SIDES["i2t"]} <= named.keys():
         what = f"has columns {', '.join(map(str, table)) or '(none)'}"
         raise BadInput(what, where=path, fix=kind.fix)
-    found: dict[Modality, dict[str, dict[str, None]]] = {side: {} for side in SIDES}
-    for side in SIDES:
+    found: dict[Modality, dict[str, dict[str, None]]] = {side: {} for side in SIDES["i2t"]}
+    for side in SIDES["i2t"]:
         for item, label in zip(table[named[side]], table[columns[0]], strict=True):
             if not missing(item) and not missing(label):
                 several = label if isinstance(label, list) else text_of(label).split("|")
@@ -96,7 +95,7 @@ def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Boo
 
     classes: dict[str, int] = {}
     tables = []
-    for side in SIDES:
+    for side in SIDES["i2t"]:
         found = [
             (i, classes.setdefault(word, len(classes)))
             for i, words in zip(*_placed(labels, side, test), strict=True)
@@ -110,9 +109,9 @@ def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Boo
     )
     shared = (image @ caption.T).astype(np.float64)
     shared.data[:] = 1
-    unnamed: list[Modality] = [side for side in SIDES if labels.ids[side] is None]
+    unnamed: list[Modality] = [side for side in SIDES["i2t"] if labels.ids[side] is None]
     labelled = np.diff(image.indptr) > 0, np.diff(caption.indptr) > 0
-    return shared, labelled, tuple(filter(None, [placing.order_note("labels", unnamed, test)]))
+    return shared, labelled, tuple(filter(None, [owners.order_note("labels", unnamed, test)]))
 
 
 def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], Sequence[Sequence[str]]]:
@@ -122,7 +121,7 @@ def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], S
         if len(own) != len(known):
             what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{test.name}'"
             raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
-        row = placing.order(test, side)
+        row = owners.order(test, side)
         return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
     at, _ = match(ids, known)
     if not (at >= 0).any():

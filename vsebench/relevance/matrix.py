@@ -16,7 +16,7 @@ from ..files.members import SCORES, Field, floats, read_array
 from ..files.raw import Member, Raw
 from ..files.regular import expanded
 from ..log import note
-from ..sets import placing
+from ..sets import owners
 from ..sets.match import rows_of
 from ..types import Int, TestSet, Vectors
 from .gains import Gains, Progress, Values
@@ -134,12 +134,12 @@ def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None, turn
     for side, other, ids in zip(test.sides, test.sides[::-1], (stored.image_ids, stored.text_ids), strict=True):
         if ids is None:
             unnamed.append(side.name)
-            order = placing.order(test, side.name)
+            order = owners.order(test, side.name)
         else:
             what = "text" if side.name == "caption" else side.name
             order = rows_of(ids, side.ids, other.ids, what, test.name, path or Path("gains"))
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
-    note(placing.order_note(path.name if path is not None else "the matrix", unnamed, test))
+    note(owners.order_note(path.name if path is not None else "the matrix", unnamed, test))
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)

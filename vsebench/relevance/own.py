@@ -11,10 +11,10 @@ import numpy as np
 
 from ..arrays import numbers
 from ..errors import BadInput, UsageError, shown
+from ..files.formats import sniff
 from ..files.ids import places
 from ..files.pairs import Pairs, place
 from ..files.read_pairs import read_pairs
-from ..files.sniff import sniff
 from ..log import logged, warn
 from ..options import spell
 from ..types import BOTH, DIRECTIONS, Bool, Both, Float, Int, TestSet, Which

@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..errors import BadInput, UsageError
+from ..files.formats import sniff
 from ..files.regular import check_file, read_bytes
-from ..files.sniff import sniff
 from ..memory import JSON_BYTES, require
 from ..options import of_command
 from . import lists, values

@@ -82,6 +82,7 @@ class PerQueryDocument(_Strict):
         images, captions: ids.
         image_of: for every caption the index of its image; None where captions have none of their own.
         caption_rows: of a custom split with ids: for every caption its row among the text vectors; or None.
+        numbered: sides whose items have no ids: ``images`` or ``captions`` are numbers of rows.
         fold: for every image the number of its fold, or None.
         columns: the values.
     """
@@ -90,6 +91,7 @@ class PerQueryDocument(_Strict):
     captions: str
     image_of: str | None
     caption_rows: str | None = None
+    numbered: list[str] = []
     fold: str | None
     columns: list[ColumnDocument]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..numeric.parallel import each
-from ..sets.declared import DECLARED
+from ..sets.stored import DECLARED
 from ..types import Direction, Int, Modality, TestSet
 from .model import MetricName, Result, plain
 from .packed import pack, unpack
@@ -32,12 +32,13 @@ def write(items: TestSet, results: Sequence[Result]) -> dict[str, Any]:
         results: their queries are among ``items``.
     """
     found = [r for r in results if r.per_query is not None and r.queries is not None]
-    rows = items.columns.places
+    rows, numbered = items.columns.places, [side.name for side in items.sides if side.numbered]
     return {
         "images": pack(items.rows.ids),
         "captions": pack(items.columns.ids),
         "image_of": None if items.image_of is None else pack(items.image_of),
         **({} if rows is None else {"caption_rows": pack(rows)}),
+        **({"numbered": numbered} if numbered else {}),
         "fold": None if items.row_folds is None else pack(items.row_folds),
         "columns": each(partial(_column, items), found),
     }
@@ -68,7 +69,8 @@ def read(section: PerQueryDocument, split: str) -> TestSet:
     items = TestSet.captioned(split, images, captions, owner, None, fold, in_folds)
     if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.columns.ids))):
         raise BadInput("caption_rows does not number the captions", fix="write the report again")
-    return replace(items, columns=replace(items.columns, places=rows))
+    first, second = (replace(side, numbered=side.name in section.numbered) for side in items.sides)
+    return replace(items, rows=first, columns=replace(second, places=rows))
 
 
 def restore(

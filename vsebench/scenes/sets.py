@@ -10,8 +10,7 @@ from ..files.atomic import hidden_of, locked, make_folder, refused
 from ..files.regular import sha256_of
 from ..registry import unknown
 from ..sets.catalogue import Build, Check, SetSource, SplitStatus
-from ..sets.declared import DeclaredSplit
-from ..sets.stored import stored_path
+from ..sets.stored import DeclaredSplit, stored_path
 from .folder import command, folder_of, lock_of, missing, read_about, root
 from .settings import CAPTIONS, PARTS, is_name, of_split, parse, split_name
 

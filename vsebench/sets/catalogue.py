@@ -29,10 +29,21 @@ from ..registry import closest, unknown
 from ..types import Ids, TestSet
 from . import stored
 from .choices import layouts as choices
-from .declared import DECLARED, DeclaredSplit
 from .layouts import one_file
 from .published import SETS, TEXTS_SHA256, PublishedSet, find, rows_of
-from .stored import INSTALL, declare, ids_installed, is_split, rebuild, restore, settle, store, stored_path
+from .stored import (
+    DECLARED,
+    INSTALL,
+    DeclaredSplit,
+    declare,
+    ids_installed,
+    is_split,
+    rebuild,
+    restore,
+    settle,
+    store,
+    stored_path,
+)
 
 # Usual names of the files of a declared split, for a folder.
 USUAL = {

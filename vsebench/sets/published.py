@@ -20,9 +20,8 @@ from ..files.caption_rows import CaptionRows, rows_sha256
 from ..files.kinds import CAPTION
 from ..files.regular import is_folder
 from . import layouts
-from .declared import DeclaredSplit
 from .layouts import Layout
-from .stored import declare
+from .stored import DeclaredSplit, declare
 
 
 @dataclass(frozen=True)

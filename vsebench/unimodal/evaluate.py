@@ -17,8 +17,8 @@ import numpy.typing as npt
 from .. import __version__, signature
 from ..arrays import as_array, is_path, numbers
 from ..errors import BadInput, UsageError
-from ..evaluation import assemble, intervals
-from ..evaluation.intervals import Key
+from ..evaluation import assemble
+from ..evaluation.assemble import Key
 from ..evaluation.options import INTERVALS
 from ..files.raw import Raw
 from ..files.regular import read_once
@@ -271,7 +271,7 @@ def _report(
     if how is not None and len(queries) > 1:
         # Each query is resampled as an image of its own.
         units = TestSet.captioned("custom", queries, queries, np.arange(len(queries)))
-        results = intervals.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
+        results = assemble.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"
     sizes += "; a query is no candidate of its own list" if chosen.kept else "; no query is among them"
     fields = {
@@ -288,7 +288,7 @@ def _report(
         signature.write(fields),
         tuple(results.values()),
         tuple(warnings),
-        (*notes, *labels.notes, sizes, *intervals.of_queries_alone(results.values())),
+        (*notes, *labels.notes, sizes, *assemble.of_queries_alone(results.values())),
         intervals=how,
         # A split has captions; here every item is its own caption.
         items=TestSet.captioned("custom", ids, ids, np.arange(len(ids))),

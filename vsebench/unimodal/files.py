@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, count_of
-from ..files.audit import check_finite
 from ..files.ids import as_ids
 from ..files.members import IMAGES, TEXTS, Field, read_array
-from ..files.raw import Member, Raw
+from ..files.raw import Member, Raw, check_finite
 from ..log import note
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError, count_of
+from ..files.formats import expect, sniff
 from ..files.ids import as_ids, match
 from ..files.npy import npy_member
-from ..files.sniff import expect, sniff
 from ..files.textfile import read_text, text_lines
 from ..log import note
 from ..memory import text_array

@@ -6,7 +6,7 @@
 ```
 
 - ``cider``: ``load`` of the kind ``cider`` and the ``Gains``; document frequencies of a file of captions
-- ``features``, ``kernels``: n-grams, weighted and arranged for fast rows of captions, rows of images and single pairs
+- ``cider.Features``, ``kernels``: n-grams, weighted and arranged for fast rows of captions and of images, and pairs
 
 An inverted index lists, for every feature, the captions that contain it (its *postings*). Frequent features are added
 as dense rows, the others posting by posting.

@@ -18,7 +18,7 @@ from ...files.formats import array_endings
 from ...files.members import TEXTS, read_array
 from ...files.regular import expanded
 from ...log import note
-from ...sets import placing
+from ...sets import owners
 from ...sets.match import rows_of
 from ...types import TestSet
 from ..gains import Gains, Progress
@@ -74,8 +74,8 @@ def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
             what = f"{len(stored.values):,} vectors for the {items}"
             fix = "save one vector a caption, in the order of the split, or with their text_ids"
             raise BadInput(what, where=path, fix=fix)
-        note(placing.order_note(path.name, [test.columns.name], test))
-        place = placing.order(test, test.columns.name)
+        note(owners.order_note(path.name, [test.columns.name], test))
+        place = owners.order(test, test.columns.name)
         return stored.values if place is None else stored.values[place]
     order = rows_of(stored.text_ids, test.columns.ids, test.rows.ids, "text", test.name, path)
     if len(stored.text_ids) != len(stored.values):

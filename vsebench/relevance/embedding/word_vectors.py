@@ -15,8 +15,8 @@ import numpy as np
 
 from ...arrays import composed
 from ...errors import BadInput, count_of
+from ...files.formats import expect, sniff
 from ...files.regular import WEB_PAGE, reading, unpacked
-from ...files.sniff import expect, sniff
 from ...types import Vectors
 from ..gains import Progress
 

@@ -18,7 +18,6 @@ from ...files.members import SCORES, Field, opened, read_array
 from ...files.records import records, text_of, typed
 from ...files.textfile import shown
 from ...types import Float
-from ..placing import in_order
 from .items import ChoiceSet
 
 ITEM_IDS = Field("item ids", ("ids", "item_ids", "id"))
@@ -67,7 +66,8 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     if opened(path).kind.matrix:
         raw = read_array(path, SCORES, "save a row an item", matrix=False, ids=((ITEM_IDS,), (), ()))
         if raw.image_ids is None:
-            return check_scores(raw.values, items, path), (in_order("item", items.name, "that of its files"), *notes)
+            words = f"no item ids: rows are taken to be in the order of {items.name} (that of its files)"
+            return check_scores(raw.values, items, path), (words, *notes)
         rows = list(zip(map(str, raw.image_ids.tolist()), raw.values, strict=True))
     else:
         rows, notes = _rows(path, items)
