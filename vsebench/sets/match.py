@@ -290,11 +290,8 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
             raise UsageError(what, where=file.where, fix="leave it out")
     else:
         weight = "decision"
-        words, each = (
-            "captions have no image of their own: judgements alone say what is relevant",
-            file.n_text / file.n_image,
-        )
-        if each.is_integer():
+        words, each = "no text has an image: judgements alone say what is relevant", file.n_text / file.n_image
+        if each.is_integer() and file.image_ids is None and file.text_ids is None:
             words += f" ({spell('captions_per_image', round(each))} if text rows follow the images in order)"
         if captions_per_image is not None or not judged:
             image_row, words = owners_in_order(file, captions_per_image)
