@@ -216,7 +216,7 @@ def test_ids_of_other_items_are_refused_before_training(
 
 
 def test_ids_are_compared_as_those_of_files(refuses: Refuses) -> None:
-    """Integers equal their digits, strings in NFC and NFD are one id; anything else is refused at once."""
+    """Integers equal their digits, strings in NFC and NFD are one id; anything else raises in ``update``."""
     own, other = vb.Accumulator(NAMED, **OPTIONS), vb.Accumulator(**OPTIONS)
     for rows in np.array_split(np.arange(100), 6):
         images = [f"cafe\u0301{n}" for n in OWNER[rows]]

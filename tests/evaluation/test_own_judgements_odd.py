@@ -239,6 +239,12 @@ def test_the_rows_of_a_square_matrix_of_t2i_are_stated(tmp_path: Path, refuses: 
         {"mine": relevant},
     ):
         assert vb.evaluate(judgements=given, **options)["mine:R@1", "t2i"].value == hits.mean()
+    # Of a file of scores nothing else shows that it is turned if judgements alone say what is relevant.
+    np.save(tmp_path / "s.npy", scores.T)
+    options["judgements"] = {"mine": relevant}
+    refuses(BadInput, vb.evaluate, **options | {"scores": tmp_path / "s.npy"})
+    turned = vb.evaluate(**options | {"scores": f"{tmp_path}/s.npy:rows=texts"})
+    assert turned["mine:R@1", "t2i"].value == hits.mean()
 
 
 def test_a_part_of_queries_and_documents(tmp_path: Path) -> None:
@@ -258,3 +264,9 @@ def test_a_part_of_queries_and_documents(tmp_path: Path) -> None:
         has = r.any(axis=0)
         hits = r[np.argmax(s, axis=0), np.arange(s.shape[1])][has]
         assert report["mine:R@1", "t2i"].value == pytest.approx(hits.mean())
+        if file == "d":
+            whole = vb.evaluate(scores=scores, ci=0, **options)
+            by = {"by": "column", "file": tmp_path / "d.csv", "metrics": "mine:R@1"}
+            with pytest.raises(UsageError):  # the fix names the direction of the documents
+                vb.slice(whole, direction="t2i", **by)
+            assert vb.slice(whole, direction="i2t", **by)

@@ -114,7 +114,10 @@ FOLLOWED: list[Followed | By] = [
         "test_the_file_is_evaluated_by_its_ids",
     ),
     By(r"^give captions=FILE, or split=NAME for a declared split$", "test_what_is_wrong_is_named"),
-    By(r"^write mine=t2i:m.npy:rows=captions or", "test_the_rows_of_a_square_matrix_of_t2i_are_stated"),
+    By(
+        r"^write (mine=t2i:m.npy:rows=captions|s.npy:rows=texts) or",
+        "test_the_rows_of_a_square_matrix_of_t2i_are_stated",
+    ),
     By(r"^write t2i=.*:rows=texts or", "test_a_square_matrix_of_texts_by_images_is_asked_for_its_rows"),
     By(r"^save the captions alone, without", "test_a_mask_of_captions_is_refused_with_its_way_out"),
     By(r"^use backend='numpy', or hide the GPU with CUDA_VISIBLE_DEVICES=$", "test_index_of_a_gpu"),

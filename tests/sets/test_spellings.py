@@ -225,9 +225,9 @@ def test_judgements_do_without_an_image_of_their_own(tmp_path: Path, refuses: Re
 
 
 def test_systems_in_other_orders_are_warned_of() -> None:
-    order = RNG.permutation(N)
-    texts = Y.reshape(N, 5, -1)
-    noisy = texts + 0.5 * RNG.standard_normal(texts.shape)
+    rng = np.random.default_rng(4)
+    order, texts = rng.permutation(N), Y.reshape(N, 5, -1)
+    noisy = texts + 0.5 * rng.standard_normal(texts.shape)
     one = vb.evaluate(X, Y, metrics="R@1", ci=0)
     same, other = (vb.evaluate(X[o], noisy[o].reshape(-1, 16), metrics="R@1", ci=0) for o in (np.arange(N), order))
     assert vb.compare({"A": one, "B": same}, permutations=50).warnings == ()

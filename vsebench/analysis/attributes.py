@@ -51,11 +51,15 @@ class Attribute:
         """The attribute of the queries of a direction: that of a caption's image, or the mean over an image's captions.
 
         Raises:
-            NotApplicable: labels of captions, for images, which have several captions.
+            NotApplicable: labels of captions, for images, which have several captions; items of the other side without
+                ``image_of``.
         """
         side = SIDE[direction]
         if side == self.side:
             return self
+        if split.image_of is None:
+            what = f"'{self.name}' describes {self.side}s, and it is not known which image a caption belongs to"
+            raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t' if self.side == 'image' else 't2i')}")
         if side == "caption":
             numbers = None if self.numbers is None else self.numbers[split.owners]
             labels = None if self.labels is None else tuple(self.labels[i] for i in split.owners.tolist())

@@ -13,7 +13,7 @@ from ..arrays import is_path, numbers
 from ..errors import UsageError, count_of, shown
 from ..evaluation.assemble import interval
 from ..evaluation.inputs import of_vectors, raw_vectors
-from ..evaluation.misread import CERTAIN, LEVEL, of_mean
+from ..evaluation.misread import LEVEL, of_mean
 from ..evaluation.request import Request, request
 from ..evaluation.top_scored import SMALLEST
 from ..files.read import group
@@ -36,6 +36,7 @@ from ..types import Float
 from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
+MAX_P_BELOW = 1e-6  # p-value from which choices are called worse than random
 OFTEN = 0.01  # share of ties from which there is a warning
 HALF = 11  # binary digits of a number of half precision
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}  # of random scores of two captions and two images
@@ -412,8 +413,8 @@ def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
     above, below = reversed(of_mean(mean - 0.5))
     if above < LEVEL:
         return []
-    at = "below chance" if below < CERTAIN else "no better than chance"
-    likely = "distances (negate them), or " if below < CERTAIN else ""
+    at = "below chance" if below < MAX_P_BELOW else "no better than chance"
+    likely = "distances (negate them), or " if below < MAX_P_BELOW else ""
     return [
         f"{at}: the right score is the higher one in {won.mean():.1%} of comparisons, and by chance in half of them; "
         f"these may be {likely}scores in another order than the set has (give ids)"

@@ -18,9 +18,8 @@ from ..log import note, warn
 from ..options import ARRAYS as IN_MEMORY
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
-from ..sets import owners
 from ..sets.items import UnknownItems, align_embeddings, align_lists, align_scores, split_of
-from ..sets.owners import Rows, with_places
+from ..sets.owners import Rows, in_one_order, with_places
 from ..signature import ENCODER
 from ..types import DIRECTIONS, SIDES, Direction, Embeddings, Float, Ids, Int, Modality, TestSet, Tops
 from . import run_alone, top_scored
@@ -197,7 +196,7 @@ def _of_each(request: Request) -> Input:
     first, every = measured[0], dict.fromkeys([measured[0], *read.values()])
     system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
     return replace(
-        first, split=owners.in_one_order([one.split for one in measured]), system=system, scored=tuple(read),
+        first, split=in_one_order([one.split for one in measured]), system=system, scored=tuple(read),
         without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=tuple(path for one in every for path in one.sources),
     )  # fmt: skip

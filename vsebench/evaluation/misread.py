@@ -33,7 +33,6 @@ from .top_scored import SMALLEST
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
 KS = (1, 10, 100)
-CERTAIN = 1e-6  # p-value of what is said without a "may"
 LEVEL = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
 BLOCK = 1 << 22  # scores in memory at a time
 
@@ -430,7 +429,7 @@ def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
 
 
 def of_others(data: Input) -> str:
-    """What says that rows are not those of the captions of the split; empty if they are, or nothing tells."""
+    """Why the rows look like those of other images, judged by captions of like wording; empty if they do not."""
     split = data.split
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
         return ""
@@ -438,7 +437,7 @@ def of_others(data: Input) -> str:
         captions = split.columns.texts or load_split(split.name, captions=True).columns.texts
     except VsebenchError:  # not installed, not built
         return ""
-    texts, others = alike(split, captions or ())
+    texts, others = most_similar(split, captions or ())
     if len(texts) < SMALLEST:
         return ""
     as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
@@ -452,7 +451,7 @@ def of_others(data: Input) -> str:
     )
 
 
-def alike(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
+def most_similar(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
     """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
     from scipy.sparse import csr_array
 

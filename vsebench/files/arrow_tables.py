@@ -220,7 +220,7 @@ def read_columns(
 
     Args:
         path: the table.
-        names: columns to read, of those that it has; all by default. ``a.b`` reads the field b of a column alone.
+        names: columns to read if the file has them; all by default. ``a.b`` reads the field b of a column alone.
         fits: whether columns of a type are read.
 
     Raises:

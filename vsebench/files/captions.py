@@ -340,7 +340,7 @@ def from_file(path: str | os.PathLike[str]) -> CaptionRows:
 
 
 def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> tuple[CaptionRows, dict[str, str]]:
-    """All captions of a file for a data set of one's own, and the names of image files that it states, by image.
+    """All captions of a file for a custom data set, and the names of the image files in it, by image.
 
     Args:
         path: a file of captions.

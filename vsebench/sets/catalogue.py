@@ -102,7 +102,7 @@ class Build:
     progress: Callable[[int, int], None] | None = None
 
     def refuse(self, name: str, why: str, *more: str) -> None:
-        """Refuse the options that only data sets of one's own have, and ``more`` of them; raises UsageError."""
+        """Refuse options that only custom data sets have, and ``more`` options; raises UsageError."""
         if given := [key for key in (*more, "part", "captions_per_image") if getattr(self, key) is not None]:
             fix = "leave it out, or give a data set of your own another name"
             raise UsageError(f"{spell(given[0])} has no meaning for '{name}', {why}", fix=fix)
@@ -319,7 +319,7 @@ def split_of_ids(image_ids: Ids | None, caption_ids: Ids | None) -> list[str]:
     if image_ids is None or caption_ids is None or counts_rows(caption_ids):
         return found
     for name in (name for source in sources() for name in source.built() if name not in DECLARED):
-        with contextlib.suppress(BadInput):  # whoever needs a damaged file is told
+        with contextlib.suppress(BadInput):  # loading a damaged set by name raises
             if is_split(declared(name), image_ids, caption_ids):
                 found.append(name)
     return sorted(found, key=is_own)
@@ -486,9 +486,9 @@ def build(
             ``scenes-10k``, or a new name.
         source: captions as JSON lines, a table (.csv, .tsv), official COCO annotations or a Karpathy file, plain or
             gzip, or the files of a published set or their folder; the installed packages when None.
-        part: of a data set of one's own: the captions whose field ``split`` has this value (``val``); by default
+        part: of a custom data set: the captions whose field ``split`` has this value (``val``); by default
             ``test`` of a Karpathy file, and all of others.
-        captions_per_image: of a data set of one's own: the first so many captions of every image; all by default.
+        captions_per_image: of a custom data set: the first so many captions of every image; all by default.
         replace: build it again; otherwise a split in the cache is left as it is.
         progress: of scenes: called with the number of images that are done, and of all.
 
@@ -507,7 +507,7 @@ def build(
 def remove(name: str) -> Path:
     """Remove the file of a split, or the folder and the splits of scenes, from the cache.
 
-    A data set of one's own is then no longer known. Of a set in several languages all that are built are removed.
+    A custom data set is then no longer known. Of a set in several languages all that are built are removed.
 
     Returns:
         The file that was removed, or the folder.

@@ -411,10 +411,11 @@ def align_scores(
     scores = raw.values
     n_image, n_text = scores.shape
     square, unnamed = n_image == n_text > 1 and not stated, raw.image_ids is None and raw.text_ids is None
+    rows = f"{direction}={where}" if direction else f"{where}"
+    fix = f"write {rows}:rows=texts or {rows}:rows=images"
+    fix = fix if typed else "give image_ids and text_ids, with images as rows (scores.T)"
     if direction == "t2i" and square and (typed or unnamed):
         what = f"the rows of a square t2i score matrix {scores.shape} may be images or texts"
-        fix = f"write t2i={where}:rows=texts or t2i={where}:rows=images"
-        fix = fix if typed else "give image_ids and text_ids, with images as rows (scores.T)"
         raise BadInput(what, where=where, fix=fix)
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
@@ -426,6 +427,9 @@ def align_scores(
     except SidesSwapped as error:
         what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
         raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
+    if square and unnamed and typed and found.split.image_of is None:  # nothing else shows that a matrix is turned
+        what = f"the rows of a square score matrix {scores.shape} with judgements may be images or texts"
+        raise BadInput(what, where=where, fix=fix)
     if square and unnamed and found.split.name == "custom":
         note("a square matrix without ids: its rows are taken to be images and its columns texts")
     if scores.dtype == np.float16:

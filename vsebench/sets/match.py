@@ -100,7 +100,7 @@ def _recognise(file: Raw) -> str:
     """The split that has the ids of the file, else ``custom``.
 
     Raises:
-        UsageError: several data sets of one's own have these ids, and no declared or published one.
+        UsageError: several custom data sets, and no declared or published one, have these ids.
     """
     found = split_of_ids(file.image_ids, file.text_ids)
     if found and source_of(found[0]).line(found[0]).available == "absent":

@@ -37,7 +37,7 @@ class DeclaredSplit:
         images_sha256: of the sorted image ids in the form of ``ids.canonical``, one a line; needs no order.
         captions_sha256: of the sorted caption ids likewise.
         order: origin of the canonical order: that of the ``package`` eccv_caption, the ids ``sorted`` as text, or that
-            of the ``file`` a data set of one's own was built from.
+            of the ``file`` a custom data set was built from.
         cite: publications to cite.
         licence: the known terms of use.
         sources: the files and packages it can be built from, for messages.

@@ -178,12 +178,6 @@ def contributions(column: Column, population: Population) -> Float:
     return np.asarray(total / (np.maximum(queries, 1) * max(1, (queries > 0).sum()))[fold])
 
 
-def standard_error(columns: Sequence[Column], population: Population) -> float:
-    """Of a sum of means, over images as queries; as candidates of other queries they are taken as fixed."""
-    own = np.sum([_centred(c, population) for c in columns], axis=0)
-    return math.sqrt(population.images / max(1, population.images - 1) * float(own @ own))
-
-
 def influence(columns: Sequence[Column], counts: Sequence[float], population: Population) -> Float | None:
     """(image,) float64: what every image adds as a candidate to a sum of means, in the scale of ``scaled``.
 
