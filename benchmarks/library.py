@@ -19,7 +19,7 @@ from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import request
 from vsebench.evaluation.run import run_evaluation
 from vsebench.graded import engine
-from vsebench.graded.engine import from_lists
+from vsebench.graded.rankings import plan as rankings_of
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank import backends
 from vsebench.rank.count import Targets, observe
@@ -27,7 +27,7 @@ from vsebench.rank.faiss_index import package
 from vsebench.rank.order import largest
 from vsebench.rank.scorers import Dot, Matrix, System
 from vsebench.rank.tops import ranks as ranks_of_lists
-from vsebench.relevance.matrix import of_array
+from vsebench.relevance.matrix import of_matrix
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import prepare
 from vsebench.text.ptb import tokenise
@@ -98,12 +98,12 @@ def ks(given: Inputs) -> list[int]:
 def of_gains(given: Inputs, metrics: Sequence[str] = (), view: str = "cider", in_memory: bool = False) -> Work:
     """Metrics (CS@k without names) of gains in memory, or of judgements as a matrix; from vectors, or from scores."""
     images, captions = given.world[:2]
-    gains = {view: given.gains if view == "cider" else of_array(given.split, given.judged)}
+    gains = {view: given.gains if view == "cider" else of_matrix(given.split, given.judged)}
     system = System(Matrix(images @ captions.T) if in_memory else Dot(images, captions))
     names = {parse(f"{view}:{m}"): m for m in metrics or [f"CS[captions=all]@{k}" for k in ks(given)]}
 
     def work() -> Outcome:
-        found = engine.run(system, given.split, list(names), gains)
+        found = engine.run(system, rankings_of(list(names), given.split), gains)
         return Outcome({f"{names[m]} {DIRECTIONS[side]}": out.values for (m, side), out in found.items()})
 
     return work
@@ -112,12 +112,13 @@ def of_gains(given: Inputs, metrics: Sequence[str] = (), view: str = "cider", in
 def of_lists(given: Inputs) -> Work:
     """Metrics of retrieved lists."""
     lists = tuple(Tops.of(given.lists[d][0], None, len(given.sides(d)[1])) for d in DIRECTIONS)
-    gains = {"matrix": of_array(given.split, given.judged)}
+    gains = {"matrix": of_matrix(given.split, given.judged)}
     relevant = [relevance.load("gt", given.split, d) for d in DIRECTIONS]
+    rankings = rankings_of([parse("matrix:nDCG@10")], given.split)
 
     def work() -> Outcome:
         rows, columns = (Observation({"gt": ranks_of_lists(*one)}) for one in zip(lists, relevant, strict=True))
-        found = from_lists({0: lists[0], 1: lists[1]}, given.split, [parse("matrix:nDCG@10")], gains)
+        found = engine.run(dict(enumerate(lists)), rankings, gains)
         graded = {f"nDCG@10 {DIRECTIONS[side]}": out.values for (_, side), out in found.items()}
         return Outcome({**values_of((rows, columns), ("R@1", "R@5", "R@10", "Recall@100", "R-P")), **graded})
 

@@ -99,7 +99,6 @@ def refuses(pinned: Callable[[object], None]) -> Callable[..., Any]:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache of this test alone: a folder that does not exist yet."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
     return tmp_path / "cache"
 
 

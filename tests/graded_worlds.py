@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,10 +13,12 @@ from hypothesis.extra import numpy as hnp
 
 from tests import oracle_graded
 from tests.worlds import splits
-from vsebench.graded.engine import Found, run
+from vsebench.graded import engine
+from vsebench.graded.engine import Found
+from vsebench.graded.rankings import plan
 from vsebench.metrics import Metric, parse
 from vsebench.rank.scorers import Dot, Matrix, System
-from vsebench.types import BOTH, Bool, Int, TestSet, Vectors
+from vsebench.types import BOTH, EVERYTHING, Bool, Both, Candidates, Int, TestSet, Tops, Vectors, Which
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,16 @@ def vector_world(cosine: bool = False) -> tuple[System, oracle_graded.World]:
     world, rng = large_world(70, 3, seed=5), np.random.default_rng(5)
     images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
     return System(Dot(images, captions, cosine)), world
+
+
+def run(
+    ranked: System | Mapping[Which, Tops], test: TestSet, metrics: Sequence[Metric], gains: Mapping[str, Any],
+    sides: Sequence[Which] = BOTH, expected: bool = False, influence: bool = False,
+    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING), **options: Any,
+) -> Found:  # fmt: skip
+    """Plan and measure."""
+    rankings = plan(metrics, test, sides, expected, influence, candidates)
+    return engine.run(ranked, rankings, gains, **options)
 
 
 def same_found(one: Found, other: Found) -> None:

@@ -127,6 +127,8 @@ PER_QUERY: dict[str, Callable[[list[int], set[int], int, int], float]] = {
     "MedR": lambda order, relevant, size, k: float(first_hit(order, relevant)),
     "MeanR": lambda order, relevant, size, k: float(first_hit(order, relevant)),
     "MRR": lambda order, relevant, size, k: 1.0 / first_hit(order, relevant),
+    "MRR@": lambda order, relevant, size, k: 1.0 / at if (at := first_hit(order, relevant)) <= k else 0.0,
+    "P@": lambda order, relevant, size, k: len(relevant & set(order[:k])) / k,
     "R-P": r_precision,
     "mAP@R": map_at_r,
     "mAP": lambda order, relevant, size, k: average_precision(order, relevant, size, len(order)),

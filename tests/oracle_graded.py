@@ -53,6 +53,7 @@ class Spec:
     on: str = "split"
     m: int = 5
     unit: str = "item"
+    gain: str = "linear"
 
 
 @dataclass
@@ -135,7 +136,8 @@ class World:
         if spec.stem == "nDCG":
 
             def discounted(items: list[int]) -> float:
-                return sum(gain[g] / math.log2(rank + 1) for rank, g in enumerate(items, 1))
+                found = [2 ** gain[g] - 1 if spec.gain == "exp" else gain[g] for g in items]
+                return sum(x / math.log2(rank + 1) for rank, x in enumerate(found, 1))
 
             ideal = discounted(best[: spec.k])
             return discounted(order) / ideal if ideal else 0.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from vsebench.relevance.spice import cache
-from vsebench.relevance.spice.file import Tuples
+from vsebench.relevance.spice.file import Tuples, writing
 
 # The tuples of a caption are its words in order, each an object. A word in capitals makes the worker fail.
 SOURCE = """
@@ -38,8 +37,6 @@ for line in sys.stdin:
             os.kill(os.getpid(), 9)
         if "MEMORY" in words:
             sys.exit(3)
-        if "HANG" in words:
-            time.sleep(100)
         if "BROKEN" in words:
             results.append({"broken": "NullPointerException: null"})
         elif caption == "a man is riding a brown horse":
@@ -60,7 +57,7 @@ def fake_worker(folder: Path, pause: float = 0.0) -> tuple[str, ...]:
 
 def store_tuples(tuples: Tuples) -> None:
     """Append tuples to the cache."""
-    with cache.writing() as append:
+    with writing() as append:
         append(tuples)
 
 

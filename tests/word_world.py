@@ -11,7 +11,7 @@ import pytest
 from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.matrix import of_array
+from vsebench.relevance.matrix import of_matrix
 from vsebench.types import DIRECTIONS, TestSet, Vectors
 
 TABLE = {"cat": [1.0, 0.0, 0.5], "dog": [0.5, 1.0, 0.0], "the": [0.25, 0.25, 0.25], "sat": [-1.0, 2.0, 0.0]}
@@ -38,7 +38,7 @@ def split_of(captions: list[str], image_of: list[int], images: int | None = None
 def matrix_gains(values: np.ndarray) -> Gains:
     """(image, caption) gains of a split of that shape."""
     images, captions = values.shape
-    return of_array(split_of([""] * captions, [0] * captions, images), values)
+    return of_matrix(split_of([""] * captions, [0] * captions, images), values)
 
 
 def whole(gains: Gains, block: int = 3) -> Vectors:

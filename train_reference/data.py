@@ -24,7 +24,6 @@ from torch.nn.utils.rnn import pad_sequence
 from vsebench.errors import BadInput, UsageError, count_of
 from vsebench.files.store import fingerprint
 from vsebench.relevance import SOURCES, load_gains, parse_spec
-from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
 from vsebench.text.ptb import tokenise
 from vsebench.types import Int, TestSet
@@ -311,7 +310,7 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
 # Graded relevance, for losses that take a degree
 
 
-def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pairs:
+def relevance_of(loss: Loss, part: Part) -> Pairs:
     """A function of captions (a,) and (b,): (a, b) the gains ``loss.relevance`` of the latter for images of the former.
 
     With ``loss.degree_of`` ``caption`` they are gains for the captions themselves. The gains ``labels`` are those of
@@ -333,7 +332,7 @@ def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pa
         own = np.arange(len(split.columns.ids))
         split = TestSet.captioned(split.name, split.columns.ids, split.columns.ids, own, split.columns.texts)
     image_of = split.owners
-    gains = load_gains(spec, split, progress).T
+    gains = load_gains(spec, split).T
     distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
 
     def pairs(rows: Int, captions: Int) -> npt.NDArray[Any]:

@@ -256,9 +256,8 @@ def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar:
     """The batches of the training part; with a degree where the loss takes one."""
     relevance = None
     if loss.needs_degree or config.loss.neighbours:
-        with bar(f"relevance of the training captions ({config.loss.relevance})") as update:
-            tell = None if update is None else lambda share: update(round(1000 * share), 1000)
-            relevance = relevance_of(config.loss, part, tell)
+        with bar(f"relevance of the training captions ({config.loss.relevance})"):
+            relevance = relevance_of(config.loss, part)
     words = None if config.model.text == NO_TEXT else vocabulary.encode(part.captions)
     return Loader(part, words, config, relevance, loss.needs_degree, parallel.count())
 

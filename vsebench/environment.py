@@ -38,9 +38,6 @@ OWN = (
         "folder of built splits, parsed captions and gains; by default the user's cache folder (see `vsebench doctor`)",
         "/data/vsebench",
     ),
-    Variable(
-        "VSEBENCH_CACHE_LIMIT", "largest size of that folder, 4 GiB by default; the oldest entries go first", "20G"
-    ),
     Variable("VSEBENCH_NUM_THREADS", "threads without `--threads`; by default the cores that the process may use", "4"),
     Variable(
         "VSEBENCH_HUMAN_DATA",
@@ -56,11 +53,10 @@ OWN = (
     ),
     Variable(
         "VSEBENCH_SPICE_JARS",
-        "folders of the CoreNLP 3.6.0 jars, separated as in `PATH`; by default pycocoevalcap, Maven and the cache are "
-        "searched",
+        "folders of the CoreNLP 3.6.0 jars, separated as in `PATH`; by default those of pycocoevalcap and Maven "
+        "are searched",
         "/data/corenlp",
     ),
-    Variable("VSEBENCH_OFFLINE", "1: CoreNLP, which parses captions for SPICE, is not downloaded", "1"),
     Variable("VSEBENCH_DEBUG", "1: an unexpected failure shows its traceback, for a report of it", "1"),
 )
 # Of OpenMP, BLAS and numba: a value that is no number ends numba with a traceback, and others print warnings.

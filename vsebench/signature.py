@@ -16,9 +16,9 @@ from .errors import UsageError, printable
 from .types import TestSet
 
 ENCODER = "encoder"  # field: what the encoder of the vectors was given that is not its default
-STAGES = (ENCODER, "fuse", "normalise", "rerank")  # fields: what was done before and after ranking
+STAGES = (ENCODER, "fuse", "normalise", "index", "rerank")  # fields: what was done before and after ranking
 CORRECTED = "normalise"  # field: how scores were corrected, which may use the other queries of the test set
-OF_SYSTEM = ("vsebench", "score", ENCODER, "fuse", "rerank")  # fields: what a system is and how it scores
+OF_SYSTEM = ("vsebench", "score", ENCODER, "fuse", "index", "rerank")  # fields: what a system is and how it scores
 _FORBIDDEN = "|:"
 
 

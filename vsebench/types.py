@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Both = tuple[T, T]  # of the rows of a test set as queries, and of its columns as queries
-Direction = Literal["i2t", "t2i", "i2i", "t2t"]
+Direction = Literal["i2t", "t2i", "i2i", "t2t", "query2corpus"]
 Modality = Literal["image", "caption"]
 Which = Literal[0, 1]  # of the sides of a test set: the rows, the columns
 Float = npt.NDArray[np.float64]
@@ -41,6 +41,8 @@ ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 BOTH: Both[Which] = (0, 1)
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
+QUERIES = ("query", "corpus")  # the names of sides that are asked in one direction
+ONE_WAY: Direction = "query2corpus"  # and what reports call it: i2t, the rows as queries
 
 
 def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
@@ -49,10 +51,12 @@ def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
 
 
 # The direction whose queries are the gallery of a direction.
-QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
+QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t", ONE_WAY: "t2i"}
 # The modality of the queries and that of the gallery.
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
+UNRANKED = np.iinfo(np.int64).max
+NONE: Int = frozen(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class Side:
     """The items of one side of a test set.
 
     Attributes:
-        name: what an item is, as in messages: ``image``, ``caption``.
+        name: what an item is, as in messages: ``image``, ``caption``, ``query``; ``corpus`` has items.
         ids: (item,) int64 or unicode, unique, in the order of the test set.
         texts: (item,) strings in Unicode NFC, or None when they are not loaded or not known.
         places: (item,) int64, the row of every item in the user's file; None when that is its index. Other files
@@ -104,7 +108,8 @@ class Side:
     @property
     def plural(self) -> str:
         """What several items are."""
-        return f"{self.name[:-1]}ies" if self.name.endswith("y") else f"{self.name}s"
+        name = f"{self.name} item" if self.name == QUERIES[1] else self.name
+        return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
     def take(self, items: Int) -> Side:
         """Some of the items, whose rows in the user's file are counted among each other."""
@@ -212,8 +217,17 @@ class TestSet:
         return " and ".join(f"{len(side):,} {side.plural}" for side in self.sides)
 
     def side(self, name: str) -> Side:
-        """The side whose items have a name."""
-        return self.rows if self.rows.name == name else self.columns
+        """The side whose items have a name; ``image`` are the rows of any test set, and ``caption`` its columns."""
+        return self.rows if name in (self.rows.name, SIDES["i2t"][0]) else self.columns
+
+    @property
+    def one_way(self) -> bool:
+        """Whether it has queries and a corpus: the rows alone are queries."""
+        return self.rows.name == QUERIES[0]
+
+    def way(self, direction: Direction | None) -> Direction | None:
+        """A direction as reports and messages have it."""
+        return ONE_WAY if self.one_way and direction == "i2t" else direction
 
     @property
     def row_folds(self) -> Int | None:
@@ -265,12 +279,11 @@ class Embeddings:
             object.__setattr__(self, "modality", "caption")
         if self.modality not in ("image", "caption"):
             raise UsageError(f"modality is '{self.modality}'", fix="use image or text")
-        if getattr(self.ids, "ndim", 1) == 2 and getattr(self.vectors, "ndim", 1) == 1:  # vectors first
-            ids, vectors = self.vectors, self.ids
-            object.__setattr__(self, "ids", ids)
-            object.__setattr__(self, "vectors", vectors)
-        object.__setattr__(self, "ids", id_rows(self.ids, "ids"))
-        vectors = as_array(self.vectors, f"{self.modality} vectors")
+        ids, vectors = self.ids, self.vectors
+        if getattr(ids, "ndim", 1) == 2 and getattr(vectors, "ndim", 1) == 1:
+            ids, vectors = vectors, ids  # vectors first
+        object.__setattr__(self, "ids", id_rows(ids, "ids"))
+        vectors = as_array(vectors, f"{self.modality} vectors")
         if vectors.dtype.kind not in "fiub":
             raise UsageError(f"{self.modality} vectors are {vectors.dtype}", fix="give numbers")
         object.__setattr__(self, "vectors", frozen(np.require(vectors, np.float32, ["C", "A"])))
@@ -281,9 +294,6 @@ class Embeddings:
     def dim(self) -> int:
         """Number of columns."""
         return int(self.vectors.shape[1])
-
-
-NONE: Int = frozen(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -472,9 +482,6 @@ class Ranks:
         return optimistic, pessimistic
 
 
-UNRANKED = np.iinfo(np.int64).max
-
-
 @dataclass(frozen=True, eq=False)
 class Tops:
     """The first items of some queries, best first: an order of scores, the lists of an index or of a file.
@@ -576,9 +583,8 @@ class Tops:
     def _of(self, start: Int, some: Bool | slice, first: int) -> Tops:
         """The lists of some of the entries."""
         scored = self.scored if self.scored is None or callable(self.scored) else self.scored[some]
-        return Tops(
-            start, self.entries[some], None if self.ties is None else self.ties[some], self.gallery, scored, first
-        )
+        ties = None if self.ties is None else self.ties[some]
+        return Tops(start, self.entries[some], ties, self.gallery, scored, first)
 
 
 @dataclass(frozen=True, eq=False)

@@ -288,7 +288,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
 def test_progress_says_that_kernels_are_compiled_and_only_then(
     tty: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from vsebench.numeric import compiled, compiling
+    from vsebench.numeric import compiled
 
     monkeypatch.setattr(terminal, "EVERY", 0.01)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: tty, raising=False)
@@ -298,10 +298,10 @@ def test_progress_says_that_kernels_are_compiled_and_only_then(
     for compiles in (True, False):
         with terminal.Terminal().progress("ranking"):
             if compiles:
-                compiling.start()
+                compiled._listener.on_start(None)
             time.sleep(0.3)
         if compiles:
-            compiling.end()
+            compiled._listener.on_end(None)
         said.append(capsys.readouterr().err)
     assert re.search(r"ranking.*compiling kernels, once after installation: \d+", said[0])
     assert "compiling" not in said[1]
@@ -313,7 +313,7 @@ def test_progress_says_that_kernels_are_compiled_and_only_then(
     started = []
     for number in (3.0, 2.0):
         assert kernel(np.array([number])) == number
-        started.append(compiling._started)
+        started.append(compiled._listener.started)
     assert started[0] == started[1] > 1, "what numba compiles is counted, once"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.evaluation import shards
+from vsebench.evaluation import engines
 
 N = 90  # images, with two captions each
 METRICS = "recall,MedR,mAP@R,matrix:NCS@5,matrix:CS@10,matrix:nDCG@20,matrix:Kendall,matrix:SR[m=3]@5"
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, so that no shards are found that another test has left, and six shards a pass."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(shards, "SCORES", N * 2 * N // 6)
+    monkeypatch.setattr(engines, "SCORES", N * 2 * N // 6)
     return tmp_path / "cache"
 
 

@@ -245,6 +245,8 @@ def test_what_is_refused(how: str, world: dict[str, Array], refuses: Refuses):
 def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path, refuses: Refuses):
     np.savez(tmp_path / "wide.npz", image_embeddings=np.eye(4, 9), text_embeddings=np.eye(8, 9) + 1)
     refuses(BadInput, evaluate, world, normalise=f"qb:{tmp_path}/wide.npz")
+    np.save(tmp_path / "scores.npy", np.zeros((60, 300)))
+    refuses(BadInput, evaluate, world, normalise=f"qb:{tmp_path}/scores.npy")
     scores = world["images"] @ world["texts"].T
     np.save(tmp_path / "bank.npy", scores[:7])
     given: dict[str, Any] = {"scores": scores, "normalise": f"qb:{tmp_path}/bank.npy", "captions_per_image": 2}

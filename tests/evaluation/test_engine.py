@@ -38,7 +38,7 @@ from vsebench.errors import (
     VsebenchError,
     WorkersLost,
 )
-from vsebench.evaluation import engines, inputs, shards
+from vsebench.evaluation import engines, inputs
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import Request, request
 from vsebench.files import store
@@ -69,7 +69,7 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
     data, asked = planned({**given, **more})
-    assert seen[0][1] == len(shards.shards_of(make_plan(data, asked), data)) >= (7 if kind == "expected" else 18)
+    assert seen[0][1] == len(engines.shards_of(make_plan(data, asked), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
         assert local.document()["lists"] == found.document()["lists"]
@@ -100,7 +100,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     code = f"""
         import os, psutil, sys
         from vsebench.cli import main
-        from vsebench.evaluation import engines, shards
+        from vsebench.evaluation import engines
         write, written = engines.write, []
 
         def then(path, arrays):
@@ -109,7 +109,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
             if len(written) == 3:
                 {hook}
 
-        shards.SCORES, engines.write = {shards.SCORES}, then
+        engines.SCORES, engines.write = {engines.SCORES}, then
         main()
     """
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
@@ -197,18 +197,18 @@ def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any) -> No
     assert [f["provenance"]["engine"] for f in found] == ["local", "dask"]
 
 
-def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[shards.Shard]]:
+def job_of(folder: Path, **more: Any) -> tuple[engines.Job, list[engines.Shard]]:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
     data, asked = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, asked)
-    return shards.make_job(data, plan), shards.shards_of(plan, data)
+    return engines.make_job(data, plan), engines.shards_of(plan, data)
 
 
-def error_of(job: shards.Job, shard: shards.Shard) -> VsebenchError:
+def error_of(job: engines.Job, shard: engines.Shard) -> VsebenchError:
     """The error of a process that has not read the files before."""
-    shards._kept.clear()
+    engines._kept.clear()
     with pytest.raises(VsebenchError) as caught:
-        shards.compute(job, shard)
+        engines.computed(job, shard)
     return caught.value
 
 
@@ -216,9 +216,9 @@ def test_a_job_is_computed_only_from_the_same_files(folder: Path, tmp_path: Path
     for name in ("e.npz", "gains.npy"):
         shutil.copy2(folder / name, tmp_path / name)
     job, pieces = job_of(tmp_path)
-    _, first = shards.compute(job, pieces[0])
+    _, first = engines.computed(job, pieces[0])
     os.utime(tmp_path / "e.npz")  # another time, the same content: a copy on another machine
-    _, again = shards.compute(job, pieces[0])
+    _, again = engines.computed(job, pieces[0])
     assert [a.tobytes() for a in first] == [a.tobytes() for a in again]
     assert job_of(tmp_path)[0].key == job.key
     np.save(tmp_path / "gains.npy", np.load(tmp_path / "gains.npy")[::-1])
@@ -231,12 +231,10 @@ def test_a_job_is_computed_only_from_the_same_files(folder: Path, tmp_path: Path
     pinned(error_of(job, pieces[0]))
 
 
-def test_a_job_is_computed_only_with_the_same_plan_and_version(folder: Path, pinned: Pinned) -> None:
+def test_a_job_is_computed_only_with_the_same_plan(folder: Path, pinned: Pinned) -> None:
     job, pieces = job_of(folder)
-    other = shards.replace(job, key="0" * 64)
+    other = engines.replace(job, key="0" * 64)
     pinned(error_of(other, pieces[0]))
-    error = error_of(shards.replace(job, version="0.0.1"), pieces[0])
-    pinned(str(error).replace(vb.__version__, "VERSION"))
 
 
 def test_the_files_of_a_job_are_all_that_the_workers_read(
@@ -249,27 +247,25 @@ def test_the_files_of_a_job_are_all_that_the_workers_read(
         (tmp_path / name).write_text("content")
     gains = ["coarse:bow:w.txt:idf=yes:above=0.5:cider:df=c.jsonl", "wmd:w.txt"]
     asked = request(images=folder / "e.npz", fuse=["table"], gains=gains, judgements={"mine": "q.txt"}, engine="dask")
-    there = shards.elsewhere(asked)
-    assert [spec.argument for spec in there.specs] == [
+    assert [spec.argument for spec in asked.specs] == [
         f"bow:{tmp_path}/w.txt:idf=yes:above=0.5:cider:df={tmp_path}/c.jsonl", f"{tmp_path}/w.txt", f"{tmp_path}/q.txt"
     ]  # fmt: skip
     named = ["table", "w.txt", "c.jsonl", "w.txt", "q.txt"]
-    assert asked.files == [folder / "e.npz", *map(Path, named)]
-    assert there.files == [folder / "e.npz", *(tmp_path / name for name in named)]
-    found = {path.name for path in shards.hashed(there.files)}
+    assert asked.files == [folder / "e.npz", *(tmp_path / name for name in named)]
+    found = {path.name for path in engines.hashed(asked.files)}
     assert found == {"e.npz", "0.parquet", "1.npy", "w.txt", "c.jsonl", "q.txt"}
 
 
 def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job, found = job_of(folder)
-    read: list[shards.Job] = []
-    prepare = shards.prepare
-    monkeypatch.setattr(shards, "prepare", lambda job: read.append(job) or prepare(job))
-    monkeypatch.setattr(shards, "_kept", {})
+    read: list[engines.Job] = []
+    prepare = engines.prepare
+    monkeypatch.setattr(engines, "prepare", lambda job: read.append(job) or prepare(job))
+    monkeypatch.setattr(engines, "_kept", {})
     for shard in found[:3]:
-        shards.compute(pickle.loads(pickle.dumps(job)), shard)
+        engines.computed(pickle.loads(pickle.dumps(job)), shard)
     assert len(read) == 1
-    shards.compute(shards.replace(job, request=shards.replace(job.request, threads=3)), found[0])
+    engines.computed(engines.replace(job, request=engines.replace(job.request, threads=3)), found[0])
     assert len(read) == 2
 
 
@@ -317,18 +313,6 @@ def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) 
             engines.write(at / SHARD.name, [np.arange(3)])
             raise BadInput("something")
         assert is_finished(at)
-
-
-def test_shards_of_runs_that_are_not_continued_are_removed(cache: Path) -> None:
-    for key, days in (("a", 31), ("b", 29), ("c", 60)):
-        with suppress(RuntimeError), engines.opened(key * 64, resume=True) as folder:
-            engines.write(folder / SHARD.name, [np.arange(3)])
-            raise RuntimeError
-        at = time.time() - 86_400 * days
-        os.utime(folder, (at, at))
-    with engines.opened("c" * 64, resume=True) as own:
-        assert is_finished(own)
-        assert sorted(p.name[0] for p in cache.glob("shards/*") if p.is_dir()) == ["b", "c"]
 
 
 ADDRESSES = (
@@ -443,7 +427,7 @@ def test_workers_without_vsebench_or_with_another_version(cluster: Any, pinned: 
             engines._check_workers(client)
         pinned(said(caught))
         client.run(say, None)
-        with pytest.raises(MissingPackage) as caught:
+        with pytest.raises(WorkersLost) as caught:
             engines._check_workers(client)
         pinned(said(caught))
         client.run(forget)
@@ -492,7 +476,7 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, tmp_path: Path, monkeypa
     assert isinstance(wrong, BadInput) and (wrong.what, wrong.where, wrong.fix) == ("bad", "f.npz", "mend it")
 
 
-SHARD = shards.Shard("count", 0, 0, (0, 9))
+SHARD = engines.Shard("count", 0, 0, (0, 9))
 
 
 # ``--engine dask``: memory of the workers.
@@ -523,15 +507,15 @@ def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(shards, "compute", fail)
+    monkeypatch.setattr(engines, "computed", fail)
     job: Any = SimpleNamespace(command=False)
     return engines.attempt(SHARD, job)
 
 
 def test_shards_cover_every_row_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for most, scores in ((128, 500), (4, 500), (128, 10**9), (7, 3)):
-        monkeypatch.setattr(shards, "MOST", {"count": most, "graded": most})
-        monkeypatch.setattr(shards, "SCORES", scores)
+        monkeypatch.setattr(engines, "MOST", {"count": most, "graded": most})
+        monkeypatch.setattr(engines, "SCORES", scores)
         _, found = job_of(folder)
         assert len({s.name for s in found}) == len(found)
         for kind, side, n, m in (("count", 0, N, 2 * N), ("graded", 0, N, 2 * N), ("graded", 1, 2 * N, N)):
@@ -541,8 +525,8 @@ def test_shards_cover_every_row_once(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_shards_of_a_large_scan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "SCORES", 1 << 24)
-    large = shards.cut("count", 0, 0, (10_000_000, 10_000_000))
-    assert len(large) == shards.MOST["count"] and {s.rows[1] - s.rows[0] for s in large} == {78_125}
-    coco = shards.cut("count", 0, 0, (5_000, 25_000))
+    monkeypatch.setattr(engines, "SCORES", 1 << 24)
+    large = engines.cut("count", 0, 0, (10_000_000, 10_000_000))
+    assert len(large) == engines.MOST["count"] and {s.rows[1] - s.rows[0] for s in large} == {78_125}
+    coco = engines.cut("count", 0, 0, (5_000, 25_000))
     assert [s.rows for s in coco] == [(625 * i, 625 * (i + 1)) for i in range(8)]

@@ -69,9 +69,9 @@ def raises(times: int, log: Path) -> Any:
 
     class Raises(WorkerPlugin):  # type: ignore[misc]
         def setup(self, worker: Any) -> None:
-            from vsebench.evaluation import shards as of_worker
+            from vsebench.evaluation import engines as of_worker
 
-            name, compute = str(worker.name), of_worker.compute
+            name, compute = str(worker.name), of_worker.computed
 
             def failing(*args: Any) -> Any:
                 with log.open("a+") as file:
@@ -81,7 +81,7 @@ def raises(times: int, log: Path) -> Any:
                     file.write(f"{name}\n")
                 raise RuntimeError("CUDA error: an illegal memory access")
 
-            of_worker.compute = failing
+            of_worker.computed = failing
 
     return Raises()
 

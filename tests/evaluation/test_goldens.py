@@ -161,7 +161,7 @@ def test_coco1k_truncated_ranking(golden: Golden, refuses: Refuses) -> None:
     assert too_short([parse("1k:R@1")], {"i2t": complete}, split) == []
     cut: dict[Direction, Observation] = {"i2t": observed(case["inputs"]["truncated_to"])}
     metrics = [parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")]
-    refuses(BadInput, long_enough, metrics, too_short(metrics, cut, split), metrics, Path("r.trec"), "refuse")
+    refuses(BadInput, long_enough, metrics, too_short(metrics, cut, split), metrics, Path("r.trec"), "refuse", {})
     assert not any(short.impossible for short in too_short(metrics[:1], cut, split))
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 

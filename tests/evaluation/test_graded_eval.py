@@ -15,10 +15,9 @@ import scipy.stats
 import vsebench
 from tests import worlds
 from tests.commands import cli, document, printed
-from tests.graded_worlds import FakeGains
+from tests.graded_worlds import FakeGains, run
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix, System
 from vsebench.relevance import load_gains
 from vsebench.sets.match import with_captions

@@ -18,7 +18,7 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import LEVEL, Sample, Suspicion, suspect
+from vsebench.evaluation.misread import IDS, LEVEL, Sample, Suspicion, own_images, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
 
@@ -44,7 +44,7 @@ def suspicions(
     scorer: Scorer, items: TestSet, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
     data = Input(items, System(scorer), Path("file"), rows=rows)
-    return [suspect(data, direction) for direction in DIRECTIONS]
+    return [suspect(data, own_images(data.split, direction)) for direction in DIRECTIONS]
 
 
 def found(x: Array, y: Array, times: int = 5, rows: tuple[Int | None, Int | None] = (None, None)) -> list[Any]:
@@ -168,7 +168,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     both = suspicions(Dot(*vectors, cosine=True), items)
     words = f"with the {side} in ascending " + ("order of the ids as text" if text else "id order")
     assert [cause(s) for s in both] == [words] * 2
-    assert all(s is not None and "image_ids" in s[1] for s in both)
+    assert [s and s[1] for s in both] == [IDS] * 2
 
 
 # What is not refused.
@@ -237,7 +237,7 @@ def lists(order: Int, items: TestSet, direction: Direction) -> Suspicion | None:
     gallery = len(items.columns.ids if direction == "i2t" else items.rows.ids)
     missing = len(items.rows.ids if direction == "i2t" else items.columns.ids) - len(order)
     found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
-    return suspect(Input(items, None, Path("file"), lists=found), direction)
+    return suspect(Input(items, None, Path("file"), lists=found), own_images(items, direction))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -301,3 +301,52 @@ def test_arrays_in_memory_are_checked_too(refuses: Refuses) -> None:
     x, y = model(100)
     refuses(BadInput, vsebench.evaluate, x, major(y), ci=0)
     assert any("recall is at chance" in w for w in vsebench.evaluate(x, major(y), trust=True, ci=0).warnings)
+
+
+# Queries and documents with judgements, and no image of a text.
+
+JUDGED, QUERIES = 80, 120
+
+
+def judged(change: Callable[[dict[str, Any]], Any] = dict, metric: str = "mine:R@1", ids: bool = True) -> Any:
+    """The value of documents, two of which are relevant to every query, after a change of the arguments."""
+    rng = np.random.default_rng(3)
+    documents = rng.standard_normal((JUDGED, 12))
+    relevant = np.stack([rng.permutation(JUDGED)[:2] for _ in range(QUERIES)])
+    queries = documents[relevant].sum(axis=1) + 0.3 * rng.standard_normal((QUERIES, 12))
+    names = [f"d{n}" for n in range(JUDGED)], [f"q{n}" for n in range(QUERIES)]
+    given: dict[str, Any] = {"images": documents, "texts": queries}
+    mine: Any = np.zeros((QUERIES, JUDGED))
+    mine[np.arange(QUERIES)[:, None], relevant] = 1
+    if ids:
+        given |= {"image_ids": names[0], "text_ids": names[1]}
+        mine = {"t2i": {names[1][q]: {names[0][d]: 1 for d in two} for q, two in enumerate(relevant.tolist())}}
+    change(given)
+    return vsebench.evaluate(judgements={"mine": mine}, direction="t2i", metrics=metric, ci=0, **given)
+
+
+@pytest.mark.parametrize("metric", ["mine:R@1", "mine:nDCG@10"])
+def test_judged_queries_are_refused_where_ids_and_rows_differ(metric: str, refuses: Refuses) -> None:
+    assert judged(metric=metric)[metric, "t2i"].value > 0.8
+
+    def changed(key: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], Any]:
+        return lambda given: given.update({key: change(given[key])})
+
+    for key, change in [
+        ("image_ids", lambda ids: ids[::-1]),
+        ("text_ids", lambda ids: [*np.random.default_rng(0).permutation(ids)]),
+        ("images", lambda rows: -rows),
+        ("images", lambda rows: np.random.default_rng(0).standard_normal(rows.shape)),
+    ]:
+        refuses(BadInput, judged, changed(key, change), metric)
+
+
+@pytest.mark.parametrize("side", ["images", "texts"])
+def test_judged_rows_without_ids_are_tested_for_their_order(side: str, refuses: Refuses) -> None:
+    assert judged(ids=False)["mine:R@1", "t2i"].value > 0.8
+    for change in (
+        lambda rows: rows[::-1],
+        lambda rows: np.concatenate([rows[::2], rows[1::2]]),
+        lambda rows: np.concatenate([rows[:30], rows[29:-1]]),
+    ):
+        refuses(BadInput, judged, lambda given, change=change: given.update({side: change(given[side])}), ids=False)

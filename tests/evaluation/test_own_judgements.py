@@ -269,7 +269,14 @@ def test_what_is_refused(case: str, files: Path, pinned: Pinned):
     pinned(refused.value)
 
 
-@pytest.mark.parametrize("text", ["qrels.txt", *(f"{name}=qrels.txt" for name in ("gt", "cider", "recall", "a b")),
+def test_a_file_without_a_name_has_that_of_the_file(files: Path, tmp_path: Path):
+    path = as_qrels(tmp_path, grades()).rename(tmp_path / "Qrels v2.txt")
+    named = values(vb.evaluate(files / "A.npz", judgements={"qrels-v2": path}, metrics="qrels-v2:R@1", ci=0))
+    for given in (path, str(path), [f"i2t:{path}"]):
+        assert values(vb.evaluate(files / "A.npz", judgements=given, metrics="qrels-v2:R@1", ci=0)) == named
+
+
+@pytest.mark.parametrize("text", ["=qrels.txt", *(f"{name}=qrels.txt" for name in ("gt", "cider", "recall", "a b")),
                                   "mine=absent.txt"])  # fmt: skip
 def test_what_the_command_refuses(text: str, files: Path, pinned: Pinned):
     done = cli("eval", files / "A.npz", "--judgements", text, code=None)
@@ -292,3 +299,17 @@ def test_queries_that_the_split_does_not_have_are_left_out(files: Path):
     assert "mine: i2t: of 16 judged queries 1 is not in the split" in " ".join(report.notes) or any(
         "im99" in n for n in report.notes
     )
+
+
+def test_linear_and_exponential_gains() -> None:
+    """Grades a 3, b 2, c 1 and d 0 in the order b a d c, as of pytrec_eval and of ndcg_burges in ranx."""
+    report = vb.evaluate(
+        run={"t2i": {"q": {"b": 4.0, "a": 3.0, "d": 2.0, "c": 1.0}}}, judgements={"x": {"q": dict(a=3, b=2, c=1, d=0)}},
+        metrics="x:nDCG@10,x:nDCG[gain=exp]@10", ci=0,
+    )  # fmt: skip
+    assert [r.value for r in report.results] == pytest.approx([0.9079364505194771, 0.8354477690556398], abs=1e-15)
+
+
+def test_exponential_gains_are_of_whole_grades(files: Path, refuses: Callable[..., Any]) -> None:
+    graded = {"im00": {"im00#0": 2.5}}
+    refuses(BadInput, evaluate, files, graded, "mine:nDCG[gain=exp]@5")

@@ -123,9 +123,7 @@ def test_a_fractional_level_of_a_matrix(files: Path):
     assert evaluate(files, matrix, "mine:R@1", level=0.7)["mine:R@1", "i2t"].n == 20
 
 
-@pytest.mark.parametrize(
-    "given", [Path("qrels.txt"), np.ones((20, 40)), 5, (x for x in ("mine=a",)), {1: {"im00": ["im00#0"]}}]
-)
+@pytest.mark.parametrize("given", [np.ones((20, 40)), 5, (x for x in ("mine=a",)), {1: {"im00": ["im00#0"]}}])
 def test_judgements_without_a_name(given: Any, files: Path):
     with pytest.raises(UsageError, match="judgements"):
         vb.evaluate(files / "A.npz", judgements=given, metrics="R@1", ci=0)

@@ -108,7 +108,8 @@ def test_queries_without_a_list_are_said_and_follow_short_lists(refuses: Refuses
     expected = pytrec({**run, "q0": {"other": 1.0}, "q7": {"other": 1.0}}, judged)
     for name, (value, n) in values(report).items():
         assert (value, n) == (pytest.approx(expected[name], abs=1e-7), 30)
-    refuses(BadInput, vb.evaluate, run=given, judgements={"mine": judged}, metrics="mine:R@1", ci=0)
+    for metric in ("mine:R@1", "mine:mAP"):
+        refuses(BadInput, vb.evaluate, run=given, judgements={"mine": judged}, metrics=metric, ci=0)
     some = {q: items for q, items in judged.items() if q != "q3"}
     report = evaluate({"t2i": run}, some, METRICS)
     assert {name: value for name, (value, _) in values(report).items()} == {
@@ -181,7 +182,7 @@ def test_the_command_and_its_notes(tmp_path: Path, pinned: Pinned) -> None:
     assert found == values(evaluate({"t2i": run}, judged))
     pinned(done.err)
     plain = cli("eval", "--run", str(path), *words)
-    assert "mAP@R" in plain.out
+    assert "Recall@10" in plain.out
     named = cli("eval", "--run", str(path), *words, "--split", "custom")
     assert named.out == plain.out
     pinned(cli("eval", "--run", str(path), "--metrics", "R@1", code=3).err)
@@ -242,3 +243,12 @@ def test_a_level_that_few_queries_reach_is_warned_of_and_one_that_none_reaches_r
     refuses(BadInput, evaluate, {"t2i": run}, judged, "mine:R@1", level=4)
     with pytest.warns(vb.VsebenchWarning):
         assert evaluate({"t2i": run}, judged, "mine:R@1", level=3.0)  # what the fix says
+
+
+def test_average_precision_needs_every_relevant_item(refuses: Refuses) -> None:
+    run, judged = {"t2i": {"q": {"a": 3.0, "b": 2.0}}}, {"q": {"b": 1, "c": 1}}
+    found = {"run": run, "judgements": {"mine": judged}, "metrics": "mine:mAP", "ci": 0}
+    refuses(BadInput, vb.evaluate, **found)
+    assert vb.evaluate(**found, short_lists="miss")["mine:mAP", "t2i"].value == 0.25
+    run["t2i"]["q"]["c"] = 1.0
+    assert vb.evaluate(**found)["mine:mAP", "t2i"].value == pytest.approx((1 / 2 + 2 / 3) / 2)

@@ -268,3 +268,38 @@ def test_minus_1_before_other_items_is_refused(
 def test_a_list_of_nothing_but_ends_is_empty() -> None:
     (found,) = read({"a": [-1, -1], "b": ["x", -1]})
     assert lists_of(found) == {"a": [], "b": ["x"]} and found.ended == 2
+
+
+# --- of other packages -----------------------------------------------------------------------------------
+
+FOUND = {"q1": {"d7": 0.83, "d2": 0.81}, "q2": {"d2": 0.5}}
+SEARCHED = [
+    {"query_id": q, "query": "bus", "results": [{"corpus_id": d, "score": s} for d, s in items.items()]}
+    for q, items in FOUND.items()
+]
+PUBLISHED: dict[str, Any] = {
+    "mteb": {"mteb_model_meta": {"model_name": "org/m", "revision": "abc"}, "default": {"test": FOUND}},
+    "mteb without a model": {"default": {"test": FOUND}},
+    "mteb without levels": FOUND,
+    "sentence-transformers": "".join(json.dumps(record) + "\n" for record in SEARCHED),
+    "sentence-transformers, one query": json.dumps(SEARCHED[0]) + "\n",
+    "sentence-transformers as JSON": SEARCHED,
+    "M-BEIR": "q1 Q0 d7 1 0.83 clip 0\nq1 Q0 d2 2 0.81 clip 0\nq2 Q0 d2 1 0.5 clip 0\n",
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_runs_as_other_packages_write_them(name: str, tmp_path: Path) -> None:
+    (pairs,) = read(write(tmp_path / "run.json", PUBLISHED[name]))
+    want = {q: list(items) for q, items in FOUND.items()}
+    assert lists_of(pairs) == ({"q1": want["q1"]} if "one query" in name else want)
+    assert pairs.number is not None and pairs.number[:2].tolist() == [0.83, 0.81]
+
+
+def test_predictions_of_several_sets_are_refused(tmp_path: Path, refuses: Refuses) -> None:
+    refuses(BadInput, read, write(tmp_path / "p.json", {"en": {"test": FOUND}, "de": {"test": FOUND}}))
+
+
+def test_qrels_of_m_beir_have_the_task_behind(tmp_path: Path) -> None:
+    (pairs,) = read_pairs(write(tmp_path / "qrels.txt", "9:1 0 9:7 1 0\n9:1 0 9:8 0 0\n"), None)
+    assert (pairs.queries.tolist(), pairs.items.tolist(), pairs.grade.tolist()) == (["9:1"], ["9:7", "9:8"], [1, 0])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import vsebench as vb
 from tests.evaluation.test_top_scored import of_top
-from tests.followed.case import I2T, MAJOR, OWNER, T2I, By, Call, Followed, S, X, Y, after, hostile, save, write
+from tests.followed.case import I2T, MAJOR, OWNER, T2I, UNIT, By, Call, Followed, S, X, Y, after, hostile, save, write
 from vsebench.errors import BadInput
 
 R1: dict[str, Any] = {"metrics": "R@1", "ci": 0}
@@ -70,6 +71,21 @@ LANGUAGES = write(
 )
 A_FILE = after(save("e.npz"), "eval e.npz --json --metrics R@1 --ci 0")
 
+
+def index_of(kind: str, vectors: Any, given: Any = "t2i=i.faiss", **options: Any) -> Call:
+    """Evaluate the good vectors, of unit length, with a saved index."""
+
+    def call() -> vb.Report:
+        faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
+        index = faiss.index_factory(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+        index.train(vectors)
+        index.add(vectors)
+        faiss.write_index(index, "i.faiss")
+        return vb.evaluate(*UNIT, **{**R1, **options}, index=given)
+
+    return call
+
+
 FOLLOWED: list[Followed | By] = [
     # What is read in a wrong order, or not complete.
     Followed(
@@ -86,6 +102,18 @@ FOLLOWED: list[Followed | By] = [
         (ev(X, Y[MAJOR], image_id_of_text=OWNER[MAJOR]), I2T),
         (ev(X, Y[MAJOR], **{k: np.array(v)[MAJOR] if len(v) == 300 else v for k, v in OWNED.items()}), I2T),
         (ev(X, Y[MAJOR], trust=True), None),
+    ),
+    Followed(
+        rf"^give similarities, where larger means more similar: negate the scores, .*; {LIKE}$",
+        ev(scores=-S),
+        (ev(scores=S), I2T),
+        (ev(scores=-S, trust=True), None),
+    ),
+    Followed(
+        rf"^save every id with the row of its item: ids and rows are in different orders; {LIKE}$",
+        ev(X, Y, **OWNED | {"text_ids": OWNED["text_ids"][::-1], "image_id_of_text": OWNED["image_id_of_text"][::-1]}),
+        (ev(X, Y, **OWNED), I2T),
+        (ev(X, Y[::-1], **OWNED, trust=True), None),
     ),
     Followed(
         rf"^check that images and texts are rows of the same items, .*; {LIKE}$",
@@ -344,7 +372,6 @@ FOLLOWED: list[Followed | By] = [
         (write("g.npy", abs(S)), ev(gains="g.npy", metrics="matrix:CS@5", ties="expected")),
         (ev(gains="g.npy", metrics="matrix:CS@5", ties="index"), None),
     ),
-    By(r"^store longer lists, or leave it out \(short_lists='miss' is for binary", "test_lists_that_are_too_short"),
     By(
         r"^give files with image_ids and text_ids .*; of two score matrices direction='i2t' reads one$",
         "test_rows_without_ids_beside_scores_of_two_orders",
@@ -403,6 +430,21 @@ FOLLOWED: list[Followed | By] = [
         (ev(normalise="csls:k=10"), None),
         (ev(normalise="dsl:beta=100"), None),
     ),
+    Followed(
+        r"^give a word of up to 41 lower-case letters, digits, - and _, as in qrels=FILE$",
+        judged(judgements={"a b": JUDGED}),
+        (judged(judgements={"qrels": JUDGED}, metrics="qrels:R@1"), RIGHT_RUN),
+    ),
+    Followed(
+        r"^give another name, as in qrels=FILE$",
+        judged(judgements={"cider": JUDGED}),
+        (judged(judgements={"qrels": JUDGED}, metrics="qrels:R@1"), RIGHT_RUN),
+    ),
+    Followed(
+        r"^leave out gain=exp: mine:nDCG@[25]$",
+        judged(judgements={"mine": {"q0": {"d0": 2.5}}}, metrics="mine:nDCG[gain=exp]@2", short_lists="miss"),
+        (judged(judgements={"mine": {"q0": {"d0": 2.5}}}, metrics="mine:nDCG@2", short_lists="miss"), 1.0),
+    ),
     # Retrieved lists.
     Followed(
         r"^store longer lists, leave these metrics out, or count what is not listed as not found with "
@@ -432,5 +474,34 @@ FOLLOWED: list[Followed | By] = [
         rf"^run='rank:FILE' takes the order of the rank column \(or write negated distances\); {LIKE}$",
         (write("r.txt", TREC), judged(run="r.txt")),
         (judged(run="rank:r.txt"), RIGHT_RUN),
+    ),
+    Followed(
+        r"^give index='t2i=\w+.faiss' for an index of images, i2t=",
+        index_of("Flat", UNIT[0], "i.faiss"),
+        (index_of("Flat", UNIT[0]), T2I),
+    ),
+    Followed(
+        r"^give whole numbers above 0, each name once, as in FILE:nprobe=16,k=1000$",
+        index_of("Flat", UNIT[0], "t2i=i.faiss:k=0"),
+        (index_of("Flat", UNIT[0], "t2i=i.faiss:k=1000"), T2I),
+    ),
+    Followed(
+        r"^leave it out, or give one of this kind of index, such as nprobe=16 \(IVF\)",
+        index_of("IVF4,Flat", UNIT[0], "t2i=i.faiss:probes=4"),
+        (index_of("IVF4,Flat", UNIT[0], "t2i=i.faiss:nprobe=4"), T2I),
+        (index_of("Flat", UNIT[0]), T2I),
+    ),
+    Followed(
+        r"^search more \(index='\w+=i.faiss:\w+=\d+,k=\d+'\), leave these metrics out, or count what",
+        index_of("IVF2,Flat", UNIT[0], "t2i=i.faiss:k=1", metrics="R@1,R@2"),
+        (index_of("IVF2,Flat", UNIT[0], "t2i=i.faiss:nprobe=4,k=10", metrics="R@1,R@2"), T2I),
+        (index_of("Flat", UNIT[0], "t2i=i.faiss:k=1"), T2I),
+        (index_of("Flat", UNIT[0], "t2i=i.faiss:k=1", metrics="R@1,R@2", short_lists="miss"), T2I),
+    ),
+    Followed(
+        r"^build the index from these vectors, in their order, or evaluate the vectors that it was built from; trust=",
+        index_of("Flat", UNIT[0][::-1].copy()),
+        (index_of("Flat", UNIT[0]), T2I),
+        (index_of("Flat", UNIT[0][::-1].copy(), trust=True), T2I),  # all of them are listed
     ),
 ]

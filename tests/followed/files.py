@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.followed.case import I2T, By, Call, Followed, S, X, Y, fix_of, refusal, save, write
 from tests.followed.evaluation import ev
+from vsebench.errors import BadInput
 from vsebench.files.captions import from_file
 from vsebench.files.read import read_embeddings, read_scores
 
@@ -46,7 +47,48 @@ def stacked(name: str) -> None:
     np.savez(name, **{**arrays, "image_embeddings": made["image_embeddings"]})
 
 
+ROWS = np.arange(len(X))
+NAMED = "".join(f"q{row} {row} 1\n" for row in ROWS)
+JUDGED = "".join(f"{row} {row} 1\n" for row in range(len(X)))
+
+
+def queries(rows: np.ndarray, **more: Any) -> Call:
+    """Save queries, and their corpus unless other arrays are given."""
+    return lambda: np.savez("q.npz", query_embeddings=rows, **(more or {"corpus_embeddings": X}))
+
+
 FOLLOWED: list[Followed | By] = [
+    # Queries and a corpus, whose rows are judged.
+    Followed(
+        r"^give judgements=FILE \(qrels",
+        (write("q.txt", JUDGED), queries(X), ev("q.npz")),
+        (ev("q.npz", judgements="q.txt"), 1.0),
+    ),
+    Followed(
+        r"^name them with image_key=KEY, or save queries as query_embeddings and their corpus as corpus_embeddings$",
+        (write("q.txt", JUDGED), queries(X, x=X), ev("q.npz", judgements="q.txt")),
+        (queries(X), ev("q.npz", judgements="q.txt"), 1.0),
+        (ev("q.npz", judgements="i2t:q.txt", image_key="x"), BadInput),
+    ),
+    Followed(
+        r"^save query_ids with the vectors, or give query_ids=FILE: without them ids are rows, from 0$",
+        (write("q.txt", NAMED), queries(X, corpus_embeddings=X, corpus_ids=ROWS), ev("q.npz", judgements="q.txt")),
+        (
+            write("ids.txt", "\n".join(f"q{row}" for row in ROWS)),
+            ev("q.npz", judgements="q.txt", query_ids="ids.txt"),
+            1.0,
+        ),
+    ),
+    Followed(
+        r"^give query_ids and corpus_ids with the rows, so that they are matched by id; trust=True ranks it as read$",
+        (write("q.txt", JUDGED), queries(X[::-1]), ev("q.npz", judgements="q.txt")),
+        (
+            queries(X[::-1], corpus_embeddings=X, query_ids=ROWS[::-1], corpus_ids=ROWS),
+            ev("q.npz", judgements="q.txt"),
+            1.0,
+        ),
+        (queries(X[::-1]), ev("q.npz", judgements="q.txt", trust=True), None),
+    ),
     # Objects of Python: the fix is a line that is run as it stands.
     By(r"^if you trust the file, save its arrays: d = .*", "test_the_advice_for_objects_of_python_is_followed"),
     By(r"^save ids as integers or as strings of numpy:", "test_the_advice_for_objects_of_python_is_followed"),

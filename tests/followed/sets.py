@@ -125,12 +125,12 @@ FOLLOWED: list[Followed | By] = [
     By(r"^end what else runs on it, or use backend='numpy'$", "test_too_little_memory"),
     # SPICE.
     By(r"^(\(1\) .*; \(2\) )?run: vsebench spice build", "test_export_of_a_split_names_what_is_missing"),
-    By(r"^give Java more memory \((java_heap='4G'|--java-heap 4G)\)", "test_a_parser_that_does_not_work_is_explained"),
+    By(r"^use a newer Java \(.*\), or give it more memory \(", "test_a_parser_that_does_not_work_is_explained"),
     By(
         r"^pip install 'vsebench\[spice\]', which brings a Java of its own, or name one: (java=|--java )PATH$",
         "test_missing_tools_name_the_command",
     ),
-    By(r"^add --yes$", "test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only"),
+    By(r"^add --yes$", "test_clear_needs_a_confirmation"),
     By(
         r"^if it has a list of tuples for every caption, add (synsets=|--synsets )FILE|^leave out --split and "
         r"--captions, or give rows of "

@@ -32,7 +32,7 @@ from vsebench.metrics.suites import expand
 from vsebench.relevance.cider.cider import corpus_df, grams
 from vsebench.relevance.coarse import read_argument
 from vsebench.relevance.embedding import sentence
-from vsebench.relevance.embedding.word_vectors import read_word_vectors
+from vsebench.relevance.embedding.bow import read_word_vectors
 from vsebench.relevance.gains import Spec
 from vsebench.relevance.spice import file as spice_file
 from vsebench.scenes import settings as scenes

@@ -152,7 +152,11 @@ def spice_tuples() -> list[bytes]:
     parsed = ((("dog",), ("dog", "brown"), ("dog", "grass", "run on")), ())
     synsets = {"dog": frozenset((3, 1)), "brown": frozenset((2,)), "grass": frozenset[int](), "run on": frozenset((7,))}
     found = Tuples(("a brown dog runs on grass", "sea"), parsed, synsets, {"sea": "no parse"})
-    return [file.pack(found, compress=compress) for compress in (False, True)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("tuples.jsonl", "tuples.jsonl.gz")]
+        for path in paths:
+            file.export_tuples(path, found)
+        return [path.read_bytes() for path in paths]
 
 
 @functools.cache

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 from tests import oracle_graded
 from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded.test_expected import GRADED, mean_over_orders, small_worlds
-from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, same_found, vector_world
-from tests.messages import Refuses
+from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, run, same_found, vector_world
 from tests.worlds import canonical, stored
-from vsebench.errors import UsageError
-from vsebench.graded.engine import run
 from vsebench.metrics import parse
 from vsebench.rank import order as ordering
 from vsebench.rank.scorers import Matrix, System
@@ -124,10 +121,3 @@ def test_queries_without_candidates_have_no_value() -> None:
     found = measured(replace(world, candidates=(rows, EVERYTHING)), "NCS@3", "nDCG@3", "SR[m=2,unit=image]@2")
     for one in (found[parse(name), 0] for name in ("NCS@3", "nDCG@3", "SR[m=2,unit=image]@2")):
         assert np.flatnonzero(np.isnan(one.values)).tolist() == [0] and one.undefined == 1
-
-
-def test_candidates_of_another_size_are_refused(refuses: Refuses) -> None:
-    world = large_world(20, 2, seed=6)
-    wrong = Candidates(allowed=stored({0: [1]}, (20, 4)))
-    for candidates in ((wrong, EVERYTHING), (EVERYTHING, wrong)):
-        refuses(UsageError, measured, replace(world, candidates=candidates), "NCS@3")

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_graded
-from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, same_found
+from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, run, same_found
 from tests.messages import Refuses
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded.engine import from_lists, run
 from vsebench.metrics import metric, parse
 from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists
@@ -97,20 +96,9 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
     system, test = System(Matrix(world.scores)), world.split
-    same_found(run(system, test, metrics, gains), from_lists(lists_of(system, 10**6), test, metrics, gains))
+    same_found(run(system, test, metrics, gains), run(lists_of(system, 10**6), test, metrics, gains))
     shallow = [parse(name) for name in ("NCS@3", "CS[captions=all]@6", "NCS[gt=out]@2", "SR[m=4]@5")]
-    same_found(run(system, test, shallow, gains), from_lists(lists_of(system, 7), test, shallow, gains))
-
-
-def test_lists_that_are_too_short(refuses: Refuses) -> None:
-    world = large_world(50, 3, seed=5)
-    gains = {"cider": FakeGains(world.gains)}
-    lists = lists_of(System(Matrix(world.scores)), 5)
-    own = lists[1]
-    lists[1] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
-    refuses(BadInput, from_lists, {1: lists[1]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
-    found = from_lists({1: lists[1]}, world.split, [parse("NCS@1")], gains)
-    assert found[parse("NCS@1"), 1].undefined == 0
+    same_found(run(system, test, shallow, gains), run(lists_of(system, 7), test, shallow, gains))
 
 
 def test_values_have_their_queries_and_folds() -> None:
@@ -214,21 +202,17 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
     assert sorted(calls) == [(i + 1, len(calls)) for i in range(len(calls))]
 
 
-def refused_run(name: str, view: str = "cider", cut: str = "", gain: float | None = None, folds: bool = True) -> object:
-    """A run of one metric, whose scores or gains lack an item, or whose gains have a number."""
+def refused_run(name: str, view: str = "cider", gain: float | None = None, folds: bool = True) -> object:
+    """A run of one metric, whose gains have a number."""
     world = large_world(9, 2, seed=11)
     split = world.split if folds else TestSet.captioned("custom", np.arange(9), np.arange(21), world.split.image_of)
     if gain is not None:
         world.gains[(2, 5) if gain < 0 else ...] = gain
-    scores, gains = world.scores[cut == "scores" :], world.gains[:, cut == "gains" :]
-    return run(System(Matrix(scores)), split, [parse(name)], {view: FakeGains(gains)})
+    return run(System(Matrix(world.scores)), split, [parse(name)], {view: FakeGains(world.gains)})
 
 
 REFUSED: dict[str, tuple[type[Exception], dict[str, Any]]] = {
     "a metric of positives": (UsageError, {"name": "R@1"}),
-    "other gains": (UsageError, {"name": "spice:NCS@1"}),
-    "rows of scores": (UsageError, {"name": "NCS@1", "cut": "scores"}),
-    "columns of gains": (UsageError, {"name": "NCS@1", "cut": "gains"}),
     "no folds": (UsageError, {"name": "NCS[on=folds]@1", "folds": False}),
     **{f"below 0 of {name}": (BadInput, {"name": f"{name}@21", "gain": -0.25}) for name in ("NCS", "nDCG", "MLD")},
     "no distances, 0": (BadInput, {"name": "wmd:MLD@3", "view": "wmd", "gain": 0.0}),

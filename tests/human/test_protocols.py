@@ -121,7 +121,7 @@ class Fake:
 def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Log) -> None:
     made: list[TestSet] = []
 
-    def load(spec: object, split: TestSet, progress: object = None) -> Fake:
+    def load(spec: object, split: TestSet) -> Fake:
         note("a note")
         made.append(split)
         return Fake(split)

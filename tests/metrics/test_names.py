@@ -49,6 +49,11 @@ def test_any_other_text_is_refused_with_a_fix(text: str) -> None:
         ("cider:CS[tau=b,gt=in]@100", "cider:CS@100"), ("SR[unit=image,m=03]@5", "cider:SR[m=3,unit=image]@5"),
         ("R[m=3]@5", "cider:R[m=3]@5"), ("Kendall", "cider:Kendall"), ("cider:Nsum(N)", "cider:NsumN"),
         ("Nsum[on=block]", "cider:Nsum[on=block]"),
+        # of other packages
+        ("hit_rate@1", "R@1"), ("Success@5", "R@5"), ("recip_rank", "MRR"), ("map_cut.10", "mAP@10"), ("P_5", "P@5"),
+        ("ndcg_at_10", "gt:nDCG@10"), ("mine:ndcg_cut_5", "mine:nDCG@5"), ("r_cap_at_5", "Recall[over=min]@5"),
+        ("ndcg_burges.3", "gt:nDCG[gain=exp]@3"), ("mrr_at_10", "MRR@10"), ("Rprec", "R-P"),
+        ("recall_100", "Recall@100"), ("hit_rate_at_5", "R@5"), ("precision_at_3", "P@3"),
     ],
 )  # fmt: skip
 def test_other_ways_to_write_a_name(text: str, name: str) -> None:

@@ -102,9 +102,22 @@ def test_worked_values() -> None:
         "MRR": [1, 1 / 2, 1 / 4],
         "R-P": [2 / 3, 1 / 2, 0],
         "mAP@R": [(1 + 2 / 3) / 3, 1 / 4, 0],
+        "MRR@2": [1, 1 / 2, 0],
+        "P@4": [1 / 2, 1 / 4, 1 / 4],
+        "Recall[over=min]@1": [1, 0, 0],
+        "Recall[over=min]@4": [2 / 3, 1 / 2, 1 / 2],
     }
     for name, values in want.items():
         assert parse(name).per_query(ranks).tolist() == pytest.approx(values), name
+
+
+def test_the_denominators_of_average_precision() -> None:
+    """Relevance 0 1 1 0 0 1 of four relevant items, by the codes of CIRCO, trec_eval and torchmetrics."""
+    ranks = ranks_of({0: {1: 2, 2: 3, 3: 6}}, missing={0: 1})
+    want = {2: (0.25, 0.125, 0.5), 5: (7 / 24, 7 / 24, 7 / 12), 6: (5 / 12, 5 / 12, 5 / 9)}
+    for k, values in want.items():
+        found = [parse(f"mAP[over={over}]@{k}").per_query(ranks)[0] for over in ("min", "all", "found")]
+        assert found == pytest.approx(values), k
 
 
 @pytest.mark.parametrize(

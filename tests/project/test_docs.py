@@ -27,7 +27,7 @@ from vsebench.metrics import declare, families, parse
 from vsebench.metrics.declare import separate
 from vsebench.metrics.suites import ALL, members
 from vsebench.relevance import judgements
-from vsebench.relevance.sources import SETTINGS, kinds_of_gains, parse_spec
+from vsebench.relevance.sources import kinds_of_gains, parse_spec
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(p for folder in ("", "studies") for p in (ROOT / "docs" / folder).glob("*.md"))
@@ -96,9 +96,8 @@ def test_every_setting_of_gains_and_every_value_is_explained():
     for kind in kinds_of_gains().values():
         assert kind.meaning in page
         for key, values in kind.settings.items():
-            assert set(values) <= set(SETTINGS[key].values)
+            assert f"### {key}\n" in page
             assert all(f"- `{key}={value}`" in page for value in values)
-    assert set(SETTINGS) == {key for kind in kinds_of_gains().values() for key in kind.settings}
 
 
 def test_every_page_is_in_the_table_of_contents():

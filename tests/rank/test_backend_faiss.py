@@ -77,7 +77,7 @@ def test_metrics_of_the_top_are_those_of_the_reference(kind: str, similarity: st
 @pytest.mark.parametrize("kind", ["integers", "equal", "copies"])
 def test_tie_rules(kind: str, ties: str) -> None:
     found, _ = both(*small(kind), metrics="R@1,R@5,Recall@10", ties=ties, ci=0)
-    assert any("complete rankings" in note for note in found.notes) == (ties == "expected")
+    assert any("numpy ranked" in note for note in found.notes) == (ties == "expected")
 
 
 @pytest.mark.parametrize("kind", ["integers", "equal", "copies"])
@@ -104,15 +104,13 @@ def test_ranks_by_definition(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies", "equal"])
-@pytest.mark.parametrize("most", [2048, 40, 20])
-def test_lists_that_are_too_short_to_be_certified(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer lists of the index, then all scores, until every candidate of the k best is there."""
-    monkeypatch.setattr(faiss_index, "MOST_ITEMS", most)
+@pytest.mark.parametrize("spare", [16, 0])
+def test_lists_have_all_that_tie_with_the_last_item(kind: str, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the index proves, and those of the exact engine."""
+    monkeypatch.setattr(faiss_index, "SPARE", spare)
     x, y = small(kind)
-    scorer = Dot(x, y)
-    index = faiss_index.FlatIndex(scorer)
-    queries = np.arange(3, 50, 2)
-    found = faiss_index.certified(index, queries, 11)
+    scorer, queries = Dot(x, y), np.arange(3, 50, 2)
+    found = Indexes().order(scorer, queries, 11, ties=True)
     assert isinstance(found.scored, np.ndarray) and found.ties is not None
     for i, query in enumerate(queries):
         entries = slice(found.start[i], found.start[i + 1])
@@ -124,42 +122,55 @@ def test_lists_that_are_too_short_to_be_certified(kind: str, most: int, monkeypa
         assert found.ties[entries].tolist() == [False, *(np.diff(exact[wanted]) == 0)]
 
 
-def test_near_ties_are_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    widths: list[int] = []
-    search = faiss_index.FlatIndex.search
+def proven(kind: str, monkeypatch: pytest.MonkeyPatch, k: int = 10) -> int:
+    """How many of 70 queries the exact engine did not order."""
+    asked = [0]
+    exactly = faiss_index._with_ties
 
-    def spy(self: Any, queries: Any, k: int) -> Any:
-        widths.append(k)
-        return search(self, queries, k)
+    def spy(scorer: Any, queries: Any, some: Any, k: int) -> Any:
+        asked[0] += len(some)
+        return exactly(scorer, queries, some, k)
 
-    monkeypatch.setattr(faiss_index.FlatIndex, "search", spy)
-    x, y = small("near")
-    faiss_index.certified(faiss_index.FlatIndex(Dot(x, y)), np.arange(len(x)), 10)
-    assert widths == [26, 52, 104, 208, 350]
-    widths.clear()
-    x, y = small("normal")
-    faiss_index.certified(faiss_index.FlatIndex(Dot(x, y)), np.arange(len(x)), 10)
-    assert widths == [26]
+    with monkeypatch.context() as patch:
+        patch.setattr(faiss_index, "_with_ties", spy)
+        x, y = small(kind)
+        Indexes().order(Dot(x, y), np.arange(len(x)), k)
+    return len(x) - asked[0]
 
 
-@pytest.mark.parametrize("fault", ["rounded", "missing", "nan"])
-def test_an_index_that_breaks_its_bound_is_not_used(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a device that rounds products to ten bits, or that lists too little."""
-    search = faiss_index.FlatIndex.search
+def test_what_an_index_proves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert proven("normal", monkeypatch) == 70 and proven("near", monkeypatch) == proven("equal", monkeypatch) == 0
+    monkeypatch.setattr(faiss_index, "SPARE", 0)  # the last item is the k-th
+    assert proven("normal", monkeypatch) == 0
 
-    def coarse(self: Any, queries: Any, k: int) -> Any:
-        scores, items = search(self, queries, k)
+
+FAULTY_LISTS = ("rounded", "missing", "nan", "twice", "outside", "half")
+
+
+@pytest.mark.parametrize("fault", FAULTY_LISTS)
+def test_an_index_that_breaks_its_bound_proves_nothing(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a device that rounds products to ten bits, of distances, or of a search that fails."""
+    search = Indexes.search
+
+    def broken(self: Any, scorer: Any, queries: Any, k: int) -> Any:
+        scores, items = search(self, scorer, queries, k)
         if fault == "rounded":
             return np.round(scores, 2), items
-        scores[::2, 3], items[::2, 3] = (np.nan if fault == "nan" else scores[::2, 3]), -1
+        if fault == "half":
+            return scores.astype(np.float16).astype(np.float32), items
+        if fault == "twice":
+            scores[:, 2], items[:, 2] = scores[:, 1], items[:, 1]
+        else:
+            scores[:, 3] = np.nan if fault == "nan" else scores[:, 3]
+            items[:, 3] = scorer.shape[1] if fault == "outside" else -1
         return scores, items
 
     x, y = small("normal")
-    index = faiss_index.FlatIndex(Dot(y, x))
-    wanted = faiss_index.certified(index, np.arange(len(y)), 4).cut(4)
-    monkeypatch.setattr(faiss_index.FlatIndex, "search", coarse)
-    found = faiss_index.certified(index, np.arange(len(y)), 4).cut(4)
-    assert np.array_equal(found.items, wanted.items)
+    queries = np.arange(len(y))
+    wanted = ordering.order(Dot(y, x), queries, 4)
+    monkeypatch.setattr(Indexes, "search", broken)
+    assert proven("normal", monkeypatch, k=4) == 0
+    assert np.array_equal(Indexes().order(Dot(y, x), queries, 4).items, wanted.items)
 
 
 NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m=4]@3", "cider:NCS[gt=out]@10")
@@ -167,7 +178,7 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m
 
 @pytest.mark.parametrize("cosine", [False, True])
 def test_graded_metrics(cosine: bool) -> None:
-    same_values(*vector_world(cosine), NAMES, block=16, order=ordering.Order(Indexes().order_of))
+    same_values(*vector_world(cosine), NAMES, block=16, order=ordering.Order(Indexes().order))
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies"])
@@ -180,7 +191,7 @@ def test_orders_by_definition(kind: str, queries: np.ndarray) -> None:
         exact = canonical(scorer)[queries][:, items]
         order = np.argsort(-exact, axis=1, kind="stable")[:, :20]
         tied = np.diff(np.take_along_axis(exact, order, axis=1), axis=1) == 0
-        for order_of in (Indexes().order_of, ordering.order):
+        for order_of in (Indexes().order, ordering.order):
             found = order_of(scorer, queries, 20, gallery)
             assert np.array_equal(found.items, order) and np.array_equal(found.tied[:, 1:], tied)
 
@@ -193,39 +204,37 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
     found, _ = both(x, y, metrics="matrix:NCS@5,matrix:CS@20,R@1", **options)
     assert not any("numpy ranked" in note for note in found.notes)
     found, _ = both(x, y, metrics="matrix:NCS@5,matrix:Kendall,R@1", **options)
-    note = (
-        "numpy ranked what a FAISS index does not list, or not as fast (matrix:Kendall: complete rankings), "
-        "and in the same pass the other graded metrics"
-    )
-    assert note in found.notes
+    assert "numpy ranked deep graded metrics: a FAISS index lists the first 100 items" in found.notes
+
+
+BINARY = "numpy ranked metrics of binary judgements: a FAISS index lists the first 24 items"
 
 
 @pytest.mark.parametrize(
-    ("metrics", "options", "note"),
+    ("metrics", "options"),
     [
-        ("R@1,MedR,MeanR", {}, "(MedR, MeanR: complete rankings), and in the same pass the other metrics of binary"),
-        ("MRR,MedR", {}, "what a FAISS index does not list, or not as fast (MRR, MedR: complete rankings)"),
-        ("R@1,R@30", {}, "(R@30: more than the first 24 items), and in the same pass"),
-        ("R@1", {"depth": 30}, "(lists of 30: more than the first 24 items), and in the same pass"),
-        ("R@1,Recall@3", {"ties": "expected"}, "not as fast (R@1, Recall@3: complete rankings)"),
+        ("R@1,MedR,MeanR", {}),
+        ("MRR,MedR", {}),
+        ("R@1,R@30", {}),
+        ("R@1", {"depth": 30}),
+        ("R@1,Recall@3", {"ties": "expected"}),
     ],
 )
-def test_what_is_not_listed_is_ranked_by_numpy(
-    metrics: str, options: dict[str, Any], note: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_deep_metrics_are_ranked_by_numpy(
+    metrics: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(faiss_index, "MOST_ITEMS", 40)
+    monkeypatch.setattr(faiss_index, "MAX_ITEMS", 40)
     if "depth" in options:
         options = {**options, "save_run": tmp_path / "run.json"}
     found, wanted = both(*small("copies"), metrics=metrics, ci=0, **options)
-    assert any(note in n for n in found.notes), found.notes
-    assert [n for n in found.notes if note not in n] == list(wanted.notes)
+    assert sorted(found.notes) == sorted([*wanted.notes, BINARY])
 
 
 def test_folds_are_ranked_by_numpy() -> None:
     x, y = small("normal", images=60)
     split = vb.TestSet.captioned("custom", np.arange(60), np.arange(300), np.arange(300) // 5, fold=np.arange(60) // 12)
     found, _ = both(x, y, split=split, metrics="R@1,1k:R@5", ci=0)
-    assert any("(1k:R@5: the items of a fold)" in note for note in found.notes)
+    assert BINARY.replace("24", "100") in found.notes
 
 
 @pytest.mark.parametrize("given", ["scores", "run"])
@@ -362,7 +371,7 @@ def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.
     monkeypatch.setenv("LOCAL_RANK", "3")
     monkeypatch.setattr(faiss_index, "fault", faiss_index.fault.__wrapped__)
     assert faiss_index.fault(0) == FAULTS[what]
-    assert faiss_index.gpus(driver=True) == (2 if FAULTS[what] is None else 0)
+    assert faiss_index.device()[0] == (1 if FAULTS[what] is None else None)
     found = doctor._faiss()
     where = f"the processor, as FAISS fails on the GPU: {FAULTS[what]}" if FAULTS[what] else "GPU 1 of 2"
     assert (found.state, found.detail) == ("ok", f"{faiss.__version__}, {where}")
@@ -373,8 +382,9 @@ def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.
 
 @pytest.mark.gpu
 def test_an_index_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not faiss_index.gpus(environment.has_driver()):
-        pytest.skip(f"FAISS uses no GPU: {faiss_index.described()}")
+    gpu, where = faiss_index.device()
+    if gpu is None:
+        pytest.skip(f"FAISS searches with {where}")
     for kind in ("normal", "integers", "equal", "near", "copies"):
         both(*small(kind), metrics=METRICS, ci=0)
     for name in ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"):  # refused, or of no effect on an index
@@ -385,14 +395,14 @@ def test_an_index_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(
     fake_gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faiss_index, "KEPT", 3)
+    monkeypatch.setattr(faiss_index, "MAX_INDEXES", 3)
     x, y = small("normal")
-    scorer, indexes, queries = Dot(x, y), Indexes(driver=True), np.arange(len(x))
+    scorer, indexes, queries = Dot(x, y), Indexes(), np.arange(len(x))
     for fold in range(7):
-        gallery = np.arange(50 * fold, 50 * fold + 50)
-        for part in (None, gallery):  # the complete gallery is used all the time
-            found = indexes.order_of(scorer, queries, 5, part)
-            assert np.array_equal(found.items, ordering.order(scorer, queries, 5, part).items)
+        part = scorer.take(slice(None), np.arange(50 * fold, 50 * fold + 50))
+        for one in (scorer, part):  # the complete gallery is used all the time
+            found = indexes.order(one, queries, 5)
+            assert np.array_equal(found.items, ordering.order(one, queries, 5).items)
     gc.collect()
     assert len(FakeGpuIndex.alive) == 3 and FakeGpuIndex.most == 3
     assert sum(index.index.ntotal == len(y) for index in FakeGpuIndex.alive) == 1
@@ -409,9 +419,10 @@ def test_threads_of_openmp_are_as_before() -> None:
         faiss.omp_set_num_threads(before)
 
 
-def test_depths_of_lists() -> None:
-    assert faiss_index.deepest(2048, gpu=True) == 2048 and faiss_index.deepest(2049, gpu=True) == 2032
-    assert faiss_index.deepest(90, gpu=False) == 90 and faiss_index.deepest(2049, gpu=False) == 100
+def test_depths_of_lists(fake_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [Indexes().deepest(n) for n in (2048, 2049)] == [2048, 2032]
+    monkeypatch.setattr(environment, "DRIVERS", ())
+    assert [Indexes().deepest(n) for n in (90, 2049)] == [90, 100]
     x, y = small("normal", images=5)
     assert len(both(x, y, metrics="R@100", ci=0)[0].results) == 2  # k beyond the gallery
 
@@ -431,4 +442,4 @@ def test_coco_5k(real_data: Path) -> None:
     assert not any("numpy ranked" in note for note in found.notes)
     assert found["R@1", "i2t"].value == wanted["R@1", "i2t"].value > 0.8
     found, _ = both(path, metrics=None, resamples=50)
-    assert any("(MedR, MeanR: complete rankings; 1k:R@1, 1k:R@5, 1k:R@10 and 2 more" in note for note in found.notes)
+    assert any("numpy ranked metrics of binary judgements" in note for note in found.notes)

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.graded.test_engine import FOLDED, NAMES
-from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
+from tests.graded_worlds import FakeGains, graded_worlds, large_world, run, same_found, vector_world
 from tests.worlds import World, own, relevance, same_fold, splits, stored, tied_world, worlds
-from vsebench.evaluation.shards import counted, join, kept_by, kept_of, measured
+from vsebench.evaluation.engines import counted, join, kept_by, kept_of, measured
 from vsebench.graded.engine import Found as Measured
-from vsebench.graded.engine import Outs, run
-from vsebench.graded.rankings import Together, plan, together
+from vsebench.graded.engine import collect
+from vsebench.graded.influence import Out
+from vsebench.graded.rankings import plan, together
 from vsebench.metrics import Metric, parse
 from vsebench.rank.backends import ranker
 from vsebench.rank.count import Counter, Scan, Targets, count, make_counters, scan_tiles
@@ -114,18 +115,18 @@ def in_ranges(
 ) -> Measured:
     """Every part measured by itself, as in another process, and all of them joined."""
 
-    def fill(own: Sequence[Together], out: Outs) -> None:
-        shares = together(plan(metrics, test, BOTH, **options))
-        parts = [
-            (i, queries, measured(other, system.both[other[0].side], gains, 1, queries))
-            for i, other in enumerate(shares)
-            for queries in cut(len(other[0].queries), seed + i)
-        ]
-        for j in np.random.default_rng(seed).permutation(len(parts)):
-            i, queries, arrays = parts[j]
-            join(kept_by(own[i], out, queries), arrays)
-
-    return run(system, test, metrics, gains, **options, fill=fill)
+    shares = together(plan(metrics, test, BOTH, **options))
+    parts = [
+        (i, queries, measured(other, system.both[other[0].side], gains, 1, queries))
+        for i, other in enumerate(shares)
+        for queries in cut(len(other[0].queries), seed + i)
+    ]
+    rankings = plan(metrics, test, BOTH, **options)
+    own, out = together(rankings), {ranking: Out(ranking) for ranking in rankings}
+    for j in np.random.default_rng(seed).permutation(len(parts)):
+        i, queries, arrays = parts[j]
+        join(kept_by(own[i], out, queries), arrays)
+    return collect(rankings, out)
 
 
 @given(

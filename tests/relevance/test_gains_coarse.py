@@ -60,7 +60,7 @@ def test_queries_that_either_leaves_out(sides: tuple[Any, Any]) -> None:
 class Counting:
     """Gains that count the computed rows and pairs."""
 
-    name, lowest, no_query = "counting", None, None
+    name, lowest, no_queries = "counting", None, (None, None)
 
     def __init__(self, values: np.ndarray, rows_affordable: bool = True) -> None:
         self.inner, self.rows_affordable = matrix_gains(values), rows_affordable
@@ -133,11 +133,9 @@ def test_from_files(tmp_path: Path, rng: np.random.Generator, refuses: Refuses) 
     split = TestSet.captioned("custom", np.arange(2), np.arange(5), np.array([0, 0, 0, 1, 1]), texts)
     np.save(tmp_path / "e.npy", rng.standard_normal((5, 8)).astype(np.float32))
     cheap, costly = f"bow:{table}", f"sentence:{tmp_path / 'e.npy'}:own=out"
-    shares: list[float] = []
-    gains = load_gains(f"coarse:{cheap}:above=0.8:{costly}", split, shares.append)
+    gains = load_gains(f"coarse:{cheap}:above=0.8:{costly}", split)
     with one_blas_thread():
         parts = [load_gains(spec, split).T.rows(0, 5) for spec in (cheap, costly)]
         got = gains.T.rows(0, 5)
     assert np.array_equal(got, np.where(parts[0] > np.float32(0.8), parts[1], parts[0]))
-    assert all(0 <= share <= 1 for share in shares)
     refuses(UsageError, load_gains, "coarse:bows:x:above=0.8:cider", split)

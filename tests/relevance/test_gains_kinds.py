@@ -24,12 +24,11 @@ from vsebench.relevance.sources import (
     parse_spec,
     register,
     source_of,
-    takes_others,
 )  # fmt: skip
 from vsebench.relevance.spice.file import Tuples
 
 
-def lengths(test, argument, settings, progress):
+def lengths(test, argument, settings):
     """1 / (1 + |l_j - mean l_m|) of the lengths of captions."""
     length = np.array([len(c.split() if settings["unit"] == "words" else c) for c in test.columns.texts], float)
     mean = np.bincount(test.image_of, length) / np.bincount(test.image_of)
@@ -58,8 +57,8 @@ def test_a_new_kind_is_one_entry(monkeypatch, refuses):
 def test_the_table_is_consistent(refuses: Refuses) -> None:
     for name, kind in kinds_of_gains().items():
         assert kind.name == name
-        assert all((kind.title, kind.rule, kind.needs)) and (kind.reference or kind.endings)
-        assert all(len(values) > 1 or takes_others(key) for key, values in kind.settings.items())
+        assert all((kind.title, kind.rule, kind.needs)) and (kind.cite or kind.endings)
+        assert all(len(values) > 1 for values in kind.settings.values())
         assert kind.low is None or kind.high is None or kind.low < kind.high
         assert source_of("gains.npy" if kind.endings else name) is kind
     assert {*named(), "matrix"} == set(kinds_of_gains()) and {*judgements(), *kinds_of_gains()} == set(SOURCES)

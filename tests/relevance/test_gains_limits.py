@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,10 @@ import pytest
 
 import vsebench
 from tests.evaluation.test_graded_eval import world
-from tests.graded_worlds import FakeGains, large_world
+from tests.graded_worlds import FakeGains, large_world, run
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation.plan import leave_out
-from vsebench.graded.engine import run
+from vsebench.evaluation.plan import _no_value, leave_out
 from vsebench.log import Log
 from vsebench.metrics import parse
 from vsebench.rank.scorers import Matrix, System
@@ -95,9 +95,10 @@ def test_pairs_are_computed_where_rows_are_refused(log: Log, refuses: Refuses) -
     want = run(system, w.split, metrics, {"cider": FakeGains(w.gains)})
     for key, values in want.items():
         assert found[key].values.tolist() == pytest.approx(values.values.tolist(), abs=0, nan_ok=True)
+    refused = functools.partial(_no_value, pairs_only, {})
     for name in ("Kendall", "NCS@1", "SR@1"):
         m, why = parse(f"cider:{name}"), "it reads every pair, which 'cider' would take hours for"
-        assert leave_out([m], [], pairs_only, {}) == [] and log.notes[-1] == f"{m} left out: {why}"
-        refuses(BadInput, leave_out, [m], [m], pairs_only, {})
+        assert leave_out([m, *metrics], [], refused) == metrics and log.notes[-1] == f"{m} left out: {why}"
+        refuses(BadInput, leave_out, [m], [m], refused)
         refuses(UsageError, run, system, w.split, [m], pairs_only)
-    assert leave_out(metrics, [], pairs_only, {}) == metrics
+    assert leave_out(metrics, [], refused) == metrics

@@ -18,7 +18,7 @@ from vsebench.errors import MissingPackage, UsageError, VsebenchError
 from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.wmd import word_mover as wmd
-from vsebench.relevance.wmd.transport import Transport
+from vsebench.relevance.wmd.word_mover import Transport
 from vsebench.types import TestSet
 
 pytest.importorskip("ot", reason="POT is not installed (pip install 'vsebench[wmd]')")

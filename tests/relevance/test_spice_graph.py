@@ -29,7 +29,7 @@ tables = st.fixed_dictionaries({word: st.frozensets(st.integers(0, 7), max_size=
 def graph(captions: list[list[Item]], synsets: Synsets) -> list[list[list[str]]]:
     """The tuples of the graph of some captions, merged in their order; every concept as its sorted words."""
     encoded = encode(captions, synsets)
-    merged_graph = build(encoded, np.array([0, len(captions)]), np.arange(len(captions)), threads=1)
+    merged_graph = build(encoded, np.array([0, len(captions)]), np.arange(len(captions)))
     ptr, words = merged_graph.concepts.indptr.tolist(), merged_graph.concepts.indices.tolist()
     concepts = [sorted(encoded.words[w] for w in words[a:b]) for a, b in pairwise(ptr)]
     return sorted([concepts[c] for c in row if c >= 0] for row in merged_graph.tuples.tolist())

@@ -1,4 +1,4 @@
-"""Which Java is taken, what is refused, and how much memory it is given."""
+"""Which Java and which jars are taken, what is refused, and how much memory Java is given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vsebench.errors import MissingPackage, UsageError
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.relevance.spice import build as spice_build
 from vsebench.text import java as spice_java
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="programs are shell scripts here")
@@ -105,3 +106,28 @@ def test_the_heap_follows_the_free_memory(monkeypatch, refuses):
     assert spice_java.choose_heap("1.5G") == 3 * gib // 2
     refuses(UsageError, spice_java.choose_heap, "lots")
     refuses(UsageError, spice_java.choose_heap, "100M")
+
+
+def test_the_jars(bare, monkeypatch, refuses, pinned):
+    monkeypatch.setenv("HOME", str(bare / "home"))
+    monkeypatch.delenv("VSEBENCH_SPICE_JARS", raising=False)
+    package, names = bare / "site/spice", (spice_build.CODE, spice_build.MODELS)
+    monkeypatch.setattr(spice_build, "package_file", lambda name, relative: package / "spice-1.0.jar")
+    maven = bare / "home/.m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0"
+    with pytest.raises(MissingPackage) as caught:
+        spice_build.class_path()
+    pinned(str(caught.value).replace(str(bare), "HERE"))
+    for folder in (maven, package / "lib"):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).touch()
+        found = spice_build.class_path()
+        assert found == [str(path) for path in (package / "spice-1.0.jar", *(folder / name for name in names))]
+    (bare / "mine").mkdir()
+    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(bare / "mine"))
+    refuses(BadInput, spice_build.class_path)
+    (package / "lib" / "Meteor-1.5.jar").touch()
+    monkeypatch.setenv("VSEBENCH_SPICE_JARS", f"{bare / 'mine'}:{maven}")
+    assert spice_build.class_path()[1:] == [str(package / "lib" / "Meteor-1.5.jar"), *(str(maven / n) for n in names)]
+    monkeypatch.setattr(spice_build, "package_file", lambda name, relative: None)
+    refuses(MissingPackage, spice_build.class_path)

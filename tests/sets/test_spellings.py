@@ -94,7 +94,8 @@ def test_most_ids_in_one_spelling_leave_the_missing_one_named() -> None:
 @pytest.mark.parametrize("texts", [lambda n: n, lambda n: n.replace(".wav", ""), lambda n: f"a/{n}"])
 @pytest.mark.parametrize(("files", "name"), [(1, ""), (2, "ids"), (2, "names"), (2, "video_name")])
 def test_the_same_ids_on_both_sides(texts: Any, files: int, name: str, tmp_path: Path, refuses: Refuses) -> None:
-    a, b = RNG.permutation(N), RNG.permutation(5 * N)
+    rng = np.random.default_rng(3)
+    a, b = rng.permutation(N), rng.permutation(5 * N)
     of_images, of_texts = NAMES[a], np.array([texts(NAMES[OWNER[i]]) for i in b])
     if files == 1:
         np.savez(

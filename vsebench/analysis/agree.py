@@ -169,7 +169,7 @@ def agree(
     """
     how = Resampling(float(ci), resamples, seed) if ci else None
     if direction is not None:
-        check_word("direction", direction, ("i2t", "t2i", "i2i", "t2t"))
+        check_word("direction", direction, tuple(SIDE))
     systems = load_systems(reports, more, 3)
     keys, _, warnings = alike(systems, metrics, force)
     if len(keys) < 2:

@@ -16,7 +16,7 @@ from ..options import spell
 from ..relevance.sources import is_gains
 from ..results.values import SIDE
 from ..sets.match import Captions, is_file, with_captions
-from ..types import DIRECTIONS, Direction, Float, Modality, TestSet
+from ..types import DIRECTIONS, ONE_WAY, Direction, Float, Modality, TestSet
 
 
 class NotApplicable(UsageError):
@@ -110,7 +110,7 @@ def positives(split: TestSet, view: str, direction: Direction) -> Attribute:
     """
     from .. import relevance
 
-    if direction not in DIRECTIONS:
+    if direction not in (*DIRECTIONS, ONE_WAY):
         what = f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})"
         raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t')} or t2i")
     if is_gains(view):

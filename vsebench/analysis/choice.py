@@ -235,7 +235,6 @@ def choice(
         raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
     how = Resampling(ci, resamples, seed) if ci else None
     asked = request(similarity=similarity, image_key=image_key, text_key=text_key)
-    asked = replace(asked, split=items.split)
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
@@ -283,7 +282,7 @@ def _scores(source: Any, items: ChoiceSet, asked: Request, threads: int | None) 
     images, texts = source if isinstance(source, tuple) else (source, None)
     asked = replace(asked, images=images, texts=texts)
     with logged() as log:
-        found = of_vectors(only(raw_vectors(asked), items.split), asked)
+        found = of_vectors(only(raw_vectors(asked), items.split), asked, items.split)
     assert found.system is not None
     item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
     rows = items.images[1].T  # (image, item)

@@ -21,7 +21,7 @@ from ..metrics.suites import headlines
 from ..options import public, spell
 from ..registry import unknown
 from ..results import table
-from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, interval_words, printed
+from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, interval_words, printed, units_of
 from ..results.render import Rendered
 from ..results.table import Entry, Table, Text, Value, in_order, named, of_paper, way
 from ..stats import bootstrap, paired
@@ -35,7 +35,7 @@ LEAST = 10_000  # permutations of a table with few tests
 MOST = 100_000  # bounds the time of a table with many
 _BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MOST allows
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
-ONE_RUN = "the tests account for the choice of test images, not for training: another seed gives another model"
+ONE_RUN = "the tests account for the choice of test {}, not for training: another seed gives another model"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CORRECTIONS = {
     "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",
@@ -298,8 +298,9 @@ def compare(
         tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
         alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
     weak = unreachable([t for t in tests if t.p is not None], rules)
-    notes = [ONE_RUN] * any(t.p is not None for t in tests)
-    notes += [*shared.by_number(systems), *([queries_alone(alone, "tests")] * bool(alone))]
+    units = units_of(rows)
+    notes = [ONE_RUN.format(units)] * any(t.p is not None for t in tests)
+    notes += [*shared.by_number(systems), *([queries_alone(alone, "tests", units)] * bool(alone))]
     notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
@@ -468,25 +469,27 @@ def _headings(comparison: Comparison) -> list[str]:
 
 def _note(comparison: Comparison) -> str:
     rules, number = comparison.rules, sum(t.p is not None for t in comparison.tests)
+    units = units_of(comparison.rows)
     tested = (
         f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {number:,} two-sided paired "
-        f"permutation tests over images ({rules.permutations:,} permutations, seed {rules.seed})"
+        f"permutation tests over {units} ({rules.permutations:,} permutations, seed {rules.seed})"
     )
     if comparison.baseline is None:
         marks = f"A letter marks a value that is significantly better than that system's: {tested}."
     else:
         marks = f"+ and - mark values significantly better and worse than those of {comparison.baseline}: {tested}."
-    how = f" {interval_words(comparison.how)}." if comparison.intervals and comparison.how else ""
+    how = f" {interval_words(comparison.how, units)}." if comparison.intervals and comparison.how else ""
     return f"{UNITS} {marks}{how}"
 
 
 def _tests(comparison: Comparison) -> Iterator[Table]:
     pairs = dict.fromkeys((t.first, t.second) for t in comparison.tests)
     rules = comparison.rules
-    how = f", with its {rules.level:g} % bootstrap interval over images ({rules.resamples:,} resamples)"
+    units = units_of(comparison.rows)
+    how = f", with its {rules.level:g} % bootstrap interval over {units} ({rules.resamples:,} resamples)"
     notes: tuple[str, ...] = (
         f"Difference: second minus first{how * (rules.level > 0)}. In parentheses behind p: before "
-        "correction. d: mean over standard deviation of the differences of the images, each the sum of its queries. "
+        f"correction. d: mean over standard deviation of the differences of the {units}, each the sum of its queries. "
         "P: share of queries on which the second is better, ties counted half. Positive d, P above 50 and wins mean "
         f"that the second is better, also where lower is better. For a sum, images are counted instead of queries. "
         f"{UNDEFINED}: not tested.",

@@ -19,7 +19,7 @@ from ..metrics.suites import words
 from ..options import check_word, public, spell
 from ..results import table
 from ..results.charts import Mark, Panel, file_of, heading
-from ..results.model import ARROWS, UNITS, MetricName, Resampling, interval_words
+from ..results.model import ARROWS, UNITS, MetricName, Resampling, interval_words, units_of
 from ..results.render import Drawn
 from ..results.table import Entry, Table, Text, Value, arrow, named, sentences
 from ..results.values import SIDE
@@ -105,7 +105,7 @@ class Slices(Drawn):
 
     def tables(self) -> list[Table]:
         """One table a metric and direction, of at most ``top`` slices; the last row has all queries."""
-        words = UNITS if self.how is None else f"{UNITS} {interval_words(self.how)}."
+        words = UNITS if self.how is None else f"{UNITS} {interval_words(self.how, units_of(self.breakdowns))}."
         return [*(self._table(b) for b in self.breakdowns), sentences(words)]
 
     def panels(self) -> list[Panel]:
@@ -186,7 +186,7 @@ def slice(
         by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
             ``file``, an item may have several) or ``column`` (of ``file``).
         metrics: names and suites, separated by commas. A list of them works too.
-        direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
+        direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i``, ``t2t`` or ``query2corpus``.
         file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
         column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.
         captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
@@ -249,14 +249,14 @@ def slice(
     unfit |= {"a sum has no value for a query": sums} if sums and metrics is not None else {}
     left_out = (f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
     graded = [str(m) for m, _ in keys if m.graded]
-    notes = (*by_number(systems), *log.notes, *([queries_alone(graded)] if graded else []))
+    notes = (*by_number(systems), *log.notes, *([queries_alone(graded, units=units_of(found))] if graded else []))
     names_of = tuple(s.name for s in systems)
     return Slices(systems[0].report.split, names_of, tuple(found), how, (*warnings, *left_out), top, notes)
 
 
 def _check(by: str, direction: str, file: object, captions: object) -> None:
     check_word("by", by, BY)
-    check_word("direction", direction, ("both", "i2t", "t2i", "i2i", "t2t"))
+    check_word("direction", direction, ("both", *SIDE))
     if (file is not None) != (by in ("category", "column")):
         what = (
             f"{spell('by', by)} needs a file"

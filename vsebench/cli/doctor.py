@@ -131,22 +131,16 @@ def _cache() -> Finding:
 def _compiled() -> Finding:
     from ..numeric import compiled
 
-    name = "compiled code"
-    folder = compiled.folder()
-    if folder is None:
+    name, where = "compiled code", compiled.folder()
+    if where is None:
         return Finding(name, "fault", "cannot be kept: every run compiles again", compiled.FIX)
-    broken = compiled.damaged(folder)
-    if broken:
-        more = f" and {len(broken) - 1:,} more files" if len(broken) > 1 else ""
-        return Finding(name, "fault", f"damaged: {broken[0]}{more}", f"delete the files in {broken[0].parent}")
     try:
-        with tempfile.TemporaryFile(dir=folder) as file:
+        with tempfile.TemporaryFile(dir=where) as file:
             file.write(bytes(1 << 20))
             file.flush()
     except OSError as error:
-        return Finding(name, "fault", f"{folder} cannot be written: {error.strerror}", compiled.FIX)
-    other = compiled.notes()  # where no other cache can be written
-    return Finding(name, "ok", str(folder), compiled.FIX if other else None)
+        return Finding(name, "fault", f"{where} cannot be written: {error.strerror}", compiled.FIX)
+    return Finding(name, "ok", str(where))
 
 
 def _splits() -> list[Finding]:
@@ -186,10 +180,9 @@ def _faiss() -> Finding:
         extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
         return Finding("faiss", "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
     try:
-        from ..rank.faiss_index import described, package
+        from ..rank.faiss_index import device, package
 
-        faiss = package()
-        where = described() if has_driver() else "the index of the processor"
+        faiss, (_, where) = package(), device()
     except Exception as error:  # as of torch
         return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
     return Finding("faiss", "ok", f"{faiss.__version__}, {where}")

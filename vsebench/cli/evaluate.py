@@ -52,7 +52,7 @@ def run(
     gains, save_run = given.pop("gains"), given["save_run"]
     given |= {"run": given["run"] or None, "gains": ",".join(gains) if gains else ()}
     given |= {"judgements": given["judgements"] or ()}
-    given |= {name: given[name] or None for name in ("scores", "fuse", "rerank")}
+    given |= {name: given[name] or None for name in ("scores", "fuse", "rerank", "index")}
     systems = systems_of(files or [], given.pop("texts"), bool(given["scores"] or given["run"]), save_run)
     split = given["split"]
     runs = {} if save_run is None else saved_run.files(save_run)

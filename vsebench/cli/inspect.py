@@ -54,7 +54,7 @@ def run(
     given = {"texts": texts, "split": split, "captions_per_image": captions_per_image, "scores_key": scores_key}
     keys = {"image_key": image_key, "text_key": text_key}
     asked = request(**{"scores" if scores else "images": file, **given, **keys})
-    path = asked.images if asked.scores is None else asked.scores  # of a run folder the file in it
+    path = asked.images if asked.scores is None else asked.scores[0].value  # of a run folder the file in it
     kind = sniff(path)
     document = {
         "schema": "vsebench/inspect/1", "files": [path.name], "format": kind.name, "arrays": [], "matched": None,
@@ -90,24 +90,36 @@ def _in_words(path: Path, kind: Format, asked: Request) -> bool:
 def _of_arrays(path: Path, asked: Request, document: dict[str, Any]) -> None:
     """Vectors or scores, and the rows of a split that they are."""
     from ..evaluation import inputs
+    from ..evaluation.request import Given
     from ..log import logged
+    from ..types import QUERIES
 
-    if asked.scores is None and asked.texts is None and _holds_scores(path, asked):
+    given = asked.scores and asked.scores[0]
+    if given is None and asked.texts is None and _holds_scores(path, asked):
         document["notes"].append("a score matrix: give it with --scores")
-        asked = replace(asked, images=None, scores=path)
+        given = Given(None, path)
     with logged() as log:
         try:
-            raw = inputs.raw_vectors(asked) if asked.scores is None else inputs.raw_scores(asked)
-            names = ("images", "texts") if asked.scores is None else ("scores",)
+            raw = inputs.raw_vectors(asked) if given is None else inputs.raw_scores(given, asked)
+            names: tuple[str, ...] = ("images", "texts") if given is None else ("scores",)
+            if of_queries := raw.sides == QUERIES:
+                names = ("queries", "corpus")
             arrays = [_array(*one) for one in zip(names, raw.arrays, strict=True)]
-            ids = {name: getattr(raw, name) for name in ("image_ids", "text_ids", "image_of_text")}
+            ids = {f"{side}_ids": of for side, of in zip(raw.sides, (raw.image_ids, raw.text_ids), strict=True)}
+            ids["image_of_text"] = raw.image_of_text
             arrays += [_ids(name, array) for name, array in ids.items() if array is not None]
             if raw.captions is not None:
                 shape, first = [len(raw.captions)], list(raw.captions[:3])
                 arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
             document |= {"files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays}
-            of = inputs.of_vectors if asked.scores is None else inputs.of_scores
-            document["matched"] = _matched(of(raw, asked).split, log)
+            if of_queries:
+                document["notes"].append("queries and a corpus: eval takes them with --judgements")
+                asked = replace(asked, judgements={"": ()})
+            if given is None:
+                found = inputs.of_vectors(raw, asked, asked.split)
+            else:
+                found = inputs.of_scores(raw, given, asked, asked.split)
+            document["matched"] = _matched(found.split, log)
         except VsebenchError:
             document["notes"] += log.notes
             raise
@@ -136,7 +148,7 @@ def _of_text(path: Path, asked: Request, document: dict[str, Any]) -> None:
     from ..files.captions import EVERY, all_of_file, lines_of
     from ..files.pairs import JUDGED, LISTS
     from ..files.read_pairs import read_pairs
-    from ..relevance.labels import read_labels
+    from ..relevance.own import read_labels
 
     if (own := _tried(lambda: _of_results(path))[0]) is not None:
         document |= own
@@ -280,7 +292,8 @@ def _of_results(file: Path) -> dict[str, Any] | None:
 
 
 def _matched(split: TestSet, log: Log) -> dict[str, Any]:
-    counts = {"images": len(split.rows.ids), "captions": len(split.columns.ids)}
+    names = ("queries", "corpus") if split.one_way else ("images", "captions")
+    counts = dict(zip(names, split.shape, strict=True))
     return {"split": split.name, **counts, "notes": log.notes, "warnings": log.warnings}
 
 
@@ -323,7 +336,7 @@ def _shown(document: dict[str, Any]) -> list[str | Table]:
     table = listing(headings, rows, f"{', '.join(document['files'][:3])} ({document['format']})")
     lines: list[str] = []
     if matched := document["matched"]:
-        counts = f"{matched['images']:,} images, {matched['captions']:,} captions"
+        counts = ", ".join(f"{n:,} {name}" for name, n in matched.items() if isinstance(n, int))
         lines = [f"would be evaluated as {matched['split']}: {counts}", *(f"· {note}" for note in matched["notes"])]
         lines += [f"warning: {warning}" for warning in matched["warnings"]]
     elif document["fault"] is not None:

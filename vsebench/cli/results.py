@@ -47,7 +47,7 @@ def remark(terminal: Terminal, result: Rendered) -> None:
     from ..numeric import compiled
 
     notes, warnings = result.remarks
-    said = tuple(dict.fromkeys((*compiled.notes(), *notes)))
+    said = tuple(dict.fromkeys((*compiled.notes, *notes)))
     more = 0 if terminal.notes or len(said) <= NOTES else len(said) - NOTES + 1
     for note in said[: len(said) - more]:
         terminal.note(f"· {note}")

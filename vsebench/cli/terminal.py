@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VsebenchError, printable
-from ..numeric import compiling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +108,7 @@ class Terminal:
             """Rendered ten times a second, whatever the work reports."""
 
             def render(self, task: Any) -> Text:
-                return Text(compiling.words())
+                return Text(_compiling())
 
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -122,6 +121,11 @@ class Terminal:
         with Progress(*columns, console=self.err, transient=True) as bar:
             task = bar.add_task(printable(words), total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _compiling() -> str:
+    compiled = sys.modules.get("vsebench.numeric.compiled")  # many commands need no numba
+    return compiled.words() if compiled else ""
 
 
 @contextlib.contextmanager
@@ -145,8 +149,7 @@ def _lines(words: str, say: Callable[[str], None]) -> Iterator[Callable[[int, in
                 pace = (time.monotonic() - first[1]) / (done - first[0])
                 left = f", about {_duration(pace * (total - done))} left"
             with contextlib.suppress(OSError, ValueError):  # a closed stderr is no reason to fail
-                kernels = f", {compiling.words()}" if compiling.words() else ""
-                say(f"{words}: {share}{_duration(spent)}{left}{kernels}")
+                say(", ".join(filter(None, (f"{words}: {share}{_duration(spent)}{left}", _compiling()))))
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()

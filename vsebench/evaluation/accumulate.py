@@ -15,7 +15,7 @@ from ..files.ids import as_ids
 from ..log import logged
 from ..memory import text_array
 from ..options import bound, public, spell
-from ..relevance.matrix import of_array
+from ..relevance.matrix import of_matrix
 from ..relevance.sources import SOURCES, load_gains
 from ..results.report import Report
 from ..sets import catalogue
@@ -25,12 +25,14 @@ from .options import Options
 from .plan import load_judgements
 from .request import request
 from .run import evaluate
-from .system import INPUTS
 
 CAPTIONS_PER_IMAGE = 5
 TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
 # Arguments of an evaluation that ``update`` takes here, or that name files.
-_INPUTS = (*INPUTS, "image_key", "text_key", "scores_key")
+_INPUTS = (
+    "images", "texts", "scores", "run", "image_ids", "text_ids", "query_ids", "corpus_ids", "image_id_of_text",
+    "image_key", "text_key", "scores_key",
+)  # fmt: skip
 BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 
 
@@ -99,7 +101,7 @@ class Accumulator:
                     with_captions(loaded, checked.captions)
                 for spec in checked.gains.values():
                     if spec.values is not None:
-                        of_array(loaded, spec.values)
+                        of_matrix(loaded, spec.values)
                     elif SOURCES[spec.kind].endings:
                         load_gains(spec, loaded)
         self._split = loaded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import importlib.metadata
 import math
@@ -30,7 +29,7 @@ from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, in_folds, is_gains, load
 from ..results import table
 from ..results.lists import NOTHING, Lists
-from ..results.model import Resampling, Result, printed
+from ..results.model import Resampling, Result, printed, units_of
 from ..results.report import Report
 from ..results.values import SIDE
 from ..signature import captions_fingerprint, fingerprint, write
@@ -145,8 +144,8 @@ def without(results: Mapping[Key, Result]) -> list[str]:
 
 def of_queries_alone(results: Iterable[Result]) -> list[str]:
     """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
-    names = [str(r.metric) for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
-    return [queries_alone(names)] if names else []
+    found = [r for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
+    return [queries_alone((str(r.metric) for r in found), units=units_of(found))] if found else []
 
 
 def reads_gains(result: Result) -> bool:
@@ -154,11 +153,11 @@ def reads_gains(result: Result) -> bool:
     return result.per_query is not None and key_of(result)[0].graded
 
 
-def queries_alone(names: Iterable[str], what: str = "intervals") -> str:
+def queries_alone(names: Iterable[str], what: str = "intervals", units: str = "images") -> str:
     """The note that ``what`` of some metrics leave out the influence of the images as candidates."""
     return (
         f"{what} of {some_names(names)} are of the queries alone and may be too narrow: "
-        "other test images would also be other candidates"
+        f"other test {'items' if units == 'queries' else units} would also be other candidates"
     )
 
 
@@ -184,22 +183,20 @@ def now() -> datetime.datetime:
 
 def attach(
     report: Report, started: datetime.datetime, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
-    engine: str = "local", settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Report:  # fmt: skip
     """The report with its provenance: files that were read, the back-end that ranked them, where, and the options.
 
-    Args:
-        report: what is in its provenance already, ``of_workers``, takes the place of the back-end of this process.
-        started, threads, sources, backend, engine, settings: of the evaluation.
+    What is there already, ``of_workers``, takes the place of the back-end of this process.
     """
     from ..numeric import compiled
     from ..numeric.parallel import default_threads
     from ..rank import backends
 
     ranked, packages = dict(report.provenance), [*PACKAGES]
-    if not ranked:
+    if "backend" not in ranked:
         used = backends.chosen(backend)[0]
-        ranked = {"backend": used, **backends.about_device(used)}
+        ranked |= {"backend": used, **backends.about_device(used)}
         packages += backends.BACKENDS[used.partition(":")[0]].packages
     provenance = {
         "vsebench": __version__,
@@ -210,11 +207,11 @@ def attach(
         "packages": versions(tuple(packages)),
         "threads": threads or default_threads(),
         **ranked,
-        "engine": engine,
+        "engine": "dask" if "workers" in ranked else "local",
         "settings": dict(settings or {}),
-        "inputs": [describe(p) for p in sources if p.is_file()],
+        "inputs": [{"file": p.name, "bytes": p.stat().st_size, "sha256": sha256_of(p)} for p in sources if p.is_file()],
     }
-    return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)
+    return replace(report, notes=(*report.notes, *compiled.notes), provenance=provenance)
 
 
 def of_workers(requested: str, used: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -246,12 +243,8 @@ def ranked_by(facts: Mapping[str, Any]) -> str:
 
 def with_command(report: Report) -> Report:
     """The report with the command line in its provenance, for reports of the command line."""
-    return dataclasses.replace(report, provenance={"command": command_line(), **report.provenance})
-
-
-def command_line() -> list[str]:
-    """The command as typed, without the folder of the program."""
-    return [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else []
+    command = [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else []  # without the folder of the program
+    return replace(report, provenance={"command": command, **report.provenance})
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
@@ -265,24 +258,13 @@ def versions(packages: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """Name, size and sha256 of an input file."""
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-
-
 def report(
-    plan: Plan,
-    data: Input,
-    observed: dict[Direction, Observation],
-    single: Mapping[Key, Result],
-    ratings: str | None,
+    plan: Plan, data: Input, observed: dict[Direction, Observation], single: Mapping[Key, Result], ratings: str | None
 ) -> Report:
     """The report of an evaluation, with what was said so far.
 
     Args:
-        plan: what was measured.
-        data: what was evaluated.
-        observed: ranks of the relevant items, by direction.
+        plan, data, observed: what was measured, and the ranks of the relevant items.
         single: all results but the sums.
         ratings: identity of the ratings of the metrics inside the modalities, or None.
 
@@ -296,38 +278,43 @@ def report(
     for m in plan.metrics:
         requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
     requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
-    shown = [results[key] for key in requested if key in results]
-    if plan.metrics and not shown:
+    if plan.metrics and not requested.keys() & results.keys():
         what = f"nothing was measured: {'; '.join(said().warnings)}"
         raise BadInput(what, fix="check the gains and what they are made from")
-    ties(observed, results)
-    unreachable(observed)
-    clipped(plan.metrics, plan.split)
-    note(*of_queries_alone(results.values()))
+    ties(observed, results, plan.split)
+    for d, view, ranks in ((d, view, ranks) for d, o in observed.items() for view, ranks in o.ranks.items()):
+        if lost := ranks.relevance.unreachable:
+            note(
+                f"{view} {plan.split.way(d)}: {lost} positives are not in the gallery and count as not found",
+                weight="detail",
+            )
+    smallest = min(plan.split.shape[plan.split.one_way :])
+    if deep := [str(m) for m in plan.metrics if (m.k or 0) > smallest and not m.graded]:
+        warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
+
+    def found(keys: Iterable[Key]) -> tuple[Result, ...]:
+        return tuple(replace(results[key], direction=plan.split.way(key[1])) for key in keys if key in results)
+
+    note(*of_queries_alone(found(results)))
     if plan.request.resampling is not None:
         note(*without(results))
-    log = said()
+    log, rows = said(), None
+    if plan.split.name == "custom" and not plan.split.columns.numbered:  # by which a file of texts is read again
+        rows = np.arange(len(plan.split.columns.ids)) if data.rows[1] is None else np.asarray(data.rows[1])
     return Report(
         plan.split.name,
         signature(plan, data, ratings),
-        tuple(shown),
+        found(requested),
         tuple(log.warnings),
         tuple(log.notes),
         intervals=plan.request.resampling,
-        parts=tuple(result for key, result in results.items() if key not in requested),
+        parts=found(key for key in results if key not in requested),
         items=replace(
             plan.split,
             rows=replace(plan.split.rows, places=None),
-            columns=replace(plan.split.columns, texts=None, places=_caption_rows(plan.split, data)),
+            columns=replace(plan.split.columns, texts=None, places=rows),
         ),
     )
-
-
-def _caption_rows(split: TestSet, data: Input) -> Int | None:
-    """(caption,) int64 text row of every caption of a custom split with ids, by which a text file is read again."""
-    if split.name != "custom" or split.columns.numbered:
-        return None
-    return np.arange(len(split.columns.ids)) if data.rows[1] is None else np.asarray(data.rows[1])
 
 
 def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Result], dict[Key, list[Key]]]:
@@ -337,25 +324,23 @@ def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Resu
     for m in (m for m in plan.metrics if m.family.compute is None):
         parts: list[Key] = [(p, d) for p in m.parts() for d in plan.directions]
         if all(key in results for key in parts):
-            members[m, None] = parts
-            results[m, None] = _sum(m, [results[key] for key in parts], len(plan.directions))
+            own = [results[key] for key in parts]
+            ends = [r.ties or (r.value, r.value) for r in own] if any(r.ties for r in own) else []
+            first = own[: len(plan.directions)]  # one metric in all directions: its queries are those of the others
+            members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
+            results[m, None] = Result(
+                m, None, sum(r.value for r in own), n, undefined,
+                ties=(sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None,
+            )  # fmt: skip
     return results, members
-
-
-def _sum(m: Metric, parts: Sequence[Result], directions: int) -> Result:
-    ties = None
-    if any(p.ties for p in parts):
-        both = [p.ties or (p.value, p.value) for p in parts]
-        ties = (sum(x for x, _ in both), sum(y for _, y in both))
-    first = parts[:directions]  # one metric in all directions: its queries are those of the others
-    n, undefined = sum(p.n for p in first), sum(p.undefined for p in first)
-    return Result(m, None, sum(p.value for p in parts), n, undefined, ties=ties)
 
 
 def signature(plan: Plan, data: Input, ratings: str | None) -> str:
     """The line that identifies the values: everything that can move a digit."""
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
+    of_kinds = {view: g for view, g in plan.gains.items() if is_gains(view)}  # others are judgements
+    texts = plan.split.columns.texts if any(SOURCES[view].captions != "unused" for view in of_kinds) else None
     judged = {v: j.identity(plan.split) for v, j in plan.judgements.items() if any(m.view == v for m in plan.metrics)}
     fields = {
         "vsebench": __version__,
@@ -367,27 +352,19 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
         "ties": plan.request.ties if binary or plan.request.ties == EXPECTED else "index",
         "empty": plan.request.no_positive if binary else "skip",
         **({} if data.lists is None else {"short": plan.request.short_lists}),
-        **_gains_identities(plan.gains, plan.split),
+        # A file is identified by its content: copies may have other names.
+        **{view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in of_kinds.items()},
+        **({} if texts is None else {"captions": captions_fingerprint(texts)}),
         **({} if ratings is None else {INTRA: ratings}),
     }
     return write(fields)
-
-
-def _gains_identities(gains: Mapping[str, Gains], split: TestSet) -> dict[str, str]:
-    """View -> every setting of its gains that can move a digit, and the captions they are made from."""
-    # A file is identified by its content: copies may have other names.
-    of_kinds = {view: g for view, g in gains.items() if is_gains(view)}  # others are judgements
-    fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in of_kinds.items()}
-    if split.columns.texts is not None and any(SOURCES[view].captions != "unused" for view in of_kinds):
-        fields["captions"] = captions_fingerprint(split.columns.texts)
-    return fields
 
 
 TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on them
 TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
 
 
-def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> None:
+def ties(observed: dict[Direction, Observation], results: dict[Key, Result], split: TestSet) -> None:
     """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
     view's most affected metric.
 
@@ -408,7 +385,7 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
             # Ties at the end of rankings are unknown.
             least = "" if observation.ranks[view].depth is None else "at least "
             counted.append(f"{least}{shares[view]:.1%}{' of the relevant items' * (not counted)} ({view})")
-        text = f"{direction}: {', '.join(counted)} tie exactly with another candidate"
+        text = f"{split.way(direction)}: {', '.join(counted)} tie exactly with another candidate"
         collapsed = max(shares[view] for view in ranges) > 0.99
         text += " (collapsed scores)" * collapsed
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
@@ -441,25 +418,6 @@ def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
     return ""
 
 
-def unreachable(observed: dict[Direction, Observation]) -> None:
-    """Note judgements with positives outside the gallery."""
-    for direction, observation in observed.items():
-        for view, ranks in observation.ranks.items():
-            if lost := ranks.relevance.unreachable:
-                note(
-                    f"{view} {direction}: {lost} positives are not in the gallery and count as not found",
-                    weight="detail",
-                )
-
-
-def clipped(metrics: Sequence[Metric], split: TestSet) -> None:
-    """Warn of binary metrics whose k is larger than a gallery."""
-    smallest = min(len(split.rows.ids), len(split.columns.ids))
-    deep = [str(m) for m in metrics if (m.k or 0) > smallest and not m.graded]
-    if deep:
-        warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
-
-
 BLOCK = 2048  # queries whose gains are computed together
 
 
@@ -481,7 +439,7 @@ def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[L
         if view is not None:
             own = plan.gains[view] if direction == "i2t" else plan.gains[view].T
             gains, truth = _gains(own, items), _truth(own, direction, plan.split)
-        found.append(Lists(direction, items, scores, view, gains, truth))
+        found.append(Lists(plan.split.way(direction) or direction, items, scores, view, gains, truth))
     return tuple(found)
 
 

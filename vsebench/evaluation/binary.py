@@ -116,20 +116,16 @@ def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
         queries, gallery = (plan.split.side(SIDE[d]).ids for d in (direction, QUERIES_OF[direction]))
         for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
             assert m.k is not None
-            count = _occurrences(direction, min(m.k, len(gallery)), data, observed)
+            top, k = observed[direction].top, min(m.k, len(gallery))
+            assert top is not None  # retrieved lists, or plan.depth is at least k
+            if short := int((top.depth < k).sum()):
+                what = f"{count_of(short, 'query', 'queries')} ({direction}) have no list of {k} items"
+                fix = "give every query a list, or leave out hubness"
+                raise BadInput(f"{what}, which hubness needs", where=data.where, fix=fix)
+            count = np.bincount(top.cut(k).entries, minlength=top.gallery)
             found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
-        side = SIDE[QUERIES_OF[direction]]
-        note(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}", weight="detail")
+        side = plan.split.side(SIDE[QUERIES_OF[direction]])
+        note(f"{side.plural} among the first {m.k} of the most queries, of {len(queries):,}: {listed}", weight="detail")
     return found
-
-
-def _occurrences(direction: Direction, k: int, data: Input, observed: Mapping[Direction, Observation]) -> Int:
-    """(gallery,) int64, how many queries have every item among their first k."""
-    top = observed[direction].top
-    assert top is not None  # retrieved lists, or plan.depth is at least k
-    if short := int((top.depth < k).sum()):
-        what = f"{count_of(short, 'query', 'queries')} ({direction}) have no list of {k} items, which hubness needs"
-        raise BadInput(what, where=data.where, fix="give every query a list, or leave out hubness")
-    return np.bincount(top.cut(k).entries, minlength=top.gallery)

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import BadInput, UsageError, count_of
 from ..files import read as files
 from ..files.ids import match
+from ..files.members import opened
 from ..files.raw import check_finite, check_scores, check_vectors
 from ..files.store import fingerprint
 from ..log import logged, note
@@ -56,7 +57,7 @@ def apply(data: Input, plan: Plan) -> Input:
     rule = corrected.RULES[how.rule]
     with finite("normalise"):
         scorers: Scorers = {d: rule(plain[d], banks[d], request.threads, **how.settings) for d in plain}
-    if plan.engine == "local" and (ranker := backends.chosen(plan.backend)[0]) != "numpy":
+    if plan.request.engine == "local" and (ranker := backends.chosen(request.backend)[0]) != "numpy":
         what = f"numpy computed the sums over the bank, {ranker} ranks the corrected scores"
         note(f"{spell('normalise')}: {what}", weight="detail")
     if TRANSDUCTIVE in whose:
@@ -75,7 +76,13 @@ def _of_vectors(data: Input, plan: Plan, path: Path) -> tuple[Scorers, str]:
         what = f"{spell('normalise')} with a bank of vectors has no meaning for the sum of systems"
         raise UsageError(what, fix=f"leave out {spell('fuse')}, or the bank")
     with logged():
-        raw = files.read_embeddings(path)
+        if not files.holds_both(file := opened(path)):
+            what, fix = (
+                "has no image and text vectors, and vectors are ranked",
+                "give a bank of both, from the same model",
+            )
+            raise BadInput(what, where=path, fix=f"{fix}; or rank a score matrix, which takes a bank of scores")
+        raw = files.read_embeddings(file.path)
     check_vectors(raw.images, raw.texts, path, None, None)
     found = dict[Direction, Dot]()
     for d, vectors, words in zip(DIRECTIONS, (raw.images, raw.texts), SIDES["i2t"], strict=True):

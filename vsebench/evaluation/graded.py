@@ -6,16 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..graded import engine as run
-from ..graded.engine import Found, from_lists
+from ..graded.engine import Found
 from ..graded.rankings import Together, pseudo_positives
 from ..log import warn
-from ..rank.ties import EXPECTED
-from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES
 from ..results.model import Result
 from ..text import tokens as caption_warnings
-from ..types import DIRECTIONS, Direction, Float, Ids, Observation, Tops, sides_of
+from ..types import DIRECTIONS, Direction, Float, Ids, Observation, sides_of
 from .assemble import Key
 from .engines import Engine
 from .inputs import Input
@@ -26,7 +23,12 @@ BLOCK = 64  # images whose gains are examined together
 
 def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
     """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
-    found, split = _measured(plan, data, engine, observed), plan.split
+    split = plan.split
+    if data.lists is not None:
+        found = engine.measure({side: data.lists[DIRECTIONS[side]] for side in sides_of(plan.directions)})
+    else:  # the first items of every query are in the order of the second stage
+        tops = {d: top.cut(second.reach) for d, second in data.second.items() if (top := observed[d].top)}
+        found = engine.measure(data.system, new=[tops.get(d) for d in DIRECTIONS])
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
@@ -70,30 +72,7 @@ def _warn_without_gains(plan: Plan, found: Found) -> None:
         values.setdefault(m.view, []).append(got.values)
     silent = [view for view, each in values.items() if not any(np.nan_to_num(v).any() for v in each)]
     for view in silent:
-        if plan.gains[view].rows_affordable and not _any_gain(plan.gains[view]):
+        gains, images = plan.gains[view], plan.gains[view].shape[0]
+        starts = range(0, images, BLOCK) if gains.rows_affordable else ()
+        if starts and not any((gains.rows(a, min(a + BLOCK, images)) > 0).any() for a in starts):
             warn(f"{view}: no pair has a gain above 0, and all values are 0; check what the gains are made from")
-
-
-def _any_gain(gains: Gains) -> bool:
-    images = gains.shape[0]
-    return any((gains.rows(a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
-
-
-def _measured(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction, Observation]) -> Found:
-    influence, sides = plan.request.resampling is not None, sides_of(plan.directions)
-    if data.lists is not None:
-        lists = {side: data.lists[DIRECTIONS[side]] for side in sides}
-        return from_lists(lists, plan.split, plan.graded, plan.gains, influence)
-    assert data.system is not None
-    first, other = (_reranked(data, d, observed) for d in DIRECTIONS)
-    return run.run(
-        data.system, plan.split, plan.graded, plan.gains, sides, expected=plan.request.ties == EXPECTED,
-        threads=plan.request.threads, progress=plan.request.progress, influence=influence, order=engine.order,
-        fill=engine.fill, new=(first, other),
-    )  # fmt: skip
-
-
-def _reranked(data: Input, direction: Direction, observed: Mapping[Direction, Observation]) -> Tops | None:
-    """The first items of every query in the order of the second stage; None without one."""
-    top = observed[direction].top if direction in data.second else None
-    return top and top.cut(data.second[direction].reach)

@@ -5,27 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..arrays import id_rows, is_path, numbers
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..files import read as files
-from ..files.ids import as_ids
+from ..files.ids import as_ids, match
 from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import Array, Raw
-from ..files.read_pairs import read_pairs
+from ..files.read_pairs import Order, read_pairs
 from ..log import note, warn
 from ..options import ARRAYS as IN_MEMORY
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
+from ..relevance.gains import Spec
+from ..relevance.own import pairs_of
 from ..sets.items import UnknownItems, align_embeddings, align_lists, align_scores, split_of
 from ..sets.owners import Rows, in_one_order, with_places
 from ..signature import ENCODER
-from ..types import DIRECTIONS, SIDES, Direction, Embeddings, Float, Ids, Int, Modality, TestSet, Tops
-from . import run_alone, top_scored
+from ..types import (
+    DIRECTIONS,
+    NONE,
+    QUERIES,
+    QUERIES_OF,
+    SIDES,
+    Direction,
+    Embeddings,
+    Float,
+    Ids,
+    Int,
+    Modality,
+    TestSet,
+    Tops,
+)
+from . import top_scored
 from .options import Options
-from .request import Request, Run
-from .request import runs as runs_of
+from .request import IDS, Given, Request
 
 ARRAYS = Path(IN_MEMORY)
 
@@ -38,6 +55,19 @@ class SecondScores(NamedTuple):
     depth: int = 0  # how many items a query are re-ranked, at most
     reach: int = 0  # how many of the first stage are read: those of another precision are behind the top as well
     where: str = ""  # the file, for messages
+
+
+class Indexed(NamedTuple):
+    """What a saved index lists of the vectors of a direction."""
+
+    lists: Tops  # in canonical order
+    scores: Float  # (entry,) exact scores
+    places: Int  # (entry,) place in the list of the index, from 0
+    scorer: Dot  # the vectors
+    kind: str  # as of ``faiss.index_factory``, with the parameters of the search
+    depth: int  # items that were asked for
+    file: Path
+    more: str  # the option for longer lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +86,7 @@ class Input:
         sources: the files that were read.
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
+        index: by direction the saved index that made the lists.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
         without_ids: the sides whose rows have no ids.
         judged: judgements that have been read, where they have told the items; None for those that have not.
@@ -71,6 +102,7 @@ class Input:
     sources: tuple[Path, ...] = field(default=())
     complete: TestSet | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
+    index: Mapping[Direction, Indexed] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
     without_ids: tuple[Modality, ...] = ()
     judged: Mapping[str, Sequence[Pairs]] | None = None
@@ -101,9 +133,13 @@ def read(request: Request) -> Input:
         UsageError: an unknown split, or options that belong to another kind of input.
         MissingPackage: a format or a split needs a package that is not installed.
     """
-    if request.scores is not None:
-        return _scores(request, request.directions)
-    return of_vectors(raw_vectors(request), request) if request.run is None else _lists(request)
+    if request.run is not None:
+        return lists(request.run, request, request.split)
+    if request.scores is None:
+        return of_vectors(raw_vectors(request), request, request.split)
+    if request.similarity != "auto":
+        raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
+    return scores(request.scores, request, request.split)
 
 
 def raw_vectors(given: Options) -> Raw:
@@ -113,7 +149,8 @@ def raw_vectors(given: Options) -> Raw:
         raise UsageError("images and texts are not both files or both arrays", fix="give two files or two arrays")
     if is_path(images):
         second = Path(texts) if is_path(texts) else None
-        return files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
+        raw = files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
+        return _with_ids(raw, given)
     if texts is None:
         raise UsageError("image vectors need text vectors", fix="give both arrays")
     arrays = (
@@ -123,56 +160,65 @@ def raw_vectors(given: Options) -> Raw:
     return in_memory(given, *arrays)
 
 
-def of_vectors(raw: Raw, request: Request) -> Input:
+def of_vectors(raw: Raw, request: Request, split: TestSet | str | None) -> Input:
     """Vectors matched to the split that is given, or that their ids tell, and their scores; raises as ``read``."""
     found, vectors = align_embeddings(
-        raw, request.split, request.captions_per_image, request.captions_file, bool(request.judgements)
+        raw, split, request.captions_per_image, request.captions_file, bool(request.judgements)
     )
     scorer, decision = choose(*vectors, request.similarity)
     note(decision, weight="decision" if request.similarity == "auto" and scorer.name == "cosine" else "detail")
     return Input(
         with_places(found.split, found.rows), System(scorer), raw.where, scorer.name,
         vectors=vectors, rows=found.rows, sources=raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
-        without_ids=_without_ids(raw, request),
+        without_ids=_without_ids(raw, request), scored=DIRECTIONS[: 2 - found.split.one_way],
     )  # fmt: skip
 
 
-def _scores(request: Request, served: Sequence[Direction], direction: Direction | None = None) -> Input:
-    """A score matrix of a file or in memory, one row an image and one column a caption; or one of each direction.
-
-    Args:
-        request: as for ``read``.
-        served, direction: as for ``of_scores``.
+def scores(given: Sequence[Given], request: Request, split: TestSet | str | None, fused: bool = False) -> Input:
+    """A score matrix, one row an image and one column a caption; or one of each direction, of models that score queries
+    of images and of captions in different ways. ``fused`` ones have no ids of arguments. Raises as ``read``.
     """
-    if request.similarity != "auto":
-        raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
-    if isinstance(request.scores, Mapping):
-        return _of_each(request)
-    return of_scores(raw_scores(request), request, served, direction)
+    read: dict[Direction | None, Input] = {}
+    for one in given:
+        served = [d for d in request.directions if one.direction in (None, d)]
+        read[one.direction] = of_scores(raw_scores(one, request, fused), one, request, split, served)
+        split = read[one.direction].split
+    if None in read:
+        return read[None]
+    # What has no ids is in the order of the scores that are measured; there is none where these differ.
+    measured = [read[d] for d in request.directions if d in read] or [*read.values()]
+    first, every = measured[0], dict.fromkeys([measured[0], *read.values()])
+    system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
+    return replace(
+        first, split=in_one_order([data.split for data in measured]), system=system,
+        scored=tuple(d for d in read if d is not None),
+        without_ids=tuple(dict.fromkeys(side for data in read.values() for side in data.without_ids)),
+        sources=tuple(path for data in every for path in data.sources),
+    )  # fmt: skip
 
 
-def raw_scores(given: Options) -> Raw:
-    """Scores of a file or in memory, not yet matched to a split; raises as ``read``."""
-    if is_path(given.scores):
-        return files.read_scores(Path(given.scores), key=given.scores_key)
-    return in_memory(given, numbers(given.scores, "scores"))
+def raw_scores(given: Given, request: Request, fused: bool = False) -> Raw:
+    """Scores of a file or in memory, one row an image, not yet matched to a split; raises as ``read``."""
+    if is_path(given.value):
+        raw = _with_ids(files.read_scores(Path(given.value), key=request.scores_key), None if fused else request)
+    else:
+        raw = in_memory(None if fused else request, numbers(given.value, "scores"))
+    return replace(raw, arrays=(raw.values.T,)) if given.how == "texts" else raw
 
 
 def of_scores(
-    raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS, direction: Direction | None = None
+    raw: Raw, given: Given, request: Request, split: TestSet | str | None, served: Sequence[Direction] = DIRECTIONS
 ) -> Input:  # fmt: skip
     """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
-    if request.score_rows.get(direction) == "texts":
-        raw = replace(raw, arrays=(raw.values.T,))
-    found, scores = align_scores(
-        raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
-        direction=direction, stated=direction in request.score_rows, typed=is_path(request.scores),
+    found, matrix = align_scores(
+        raw, split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
+        direction=given.direction, stated=bool(given.how), typed=is_path(given.value),
     )  # fmt: skip
-    top_scored.check(scores, served, raw.where, request.trust)
+    top_scored.check(matrix, served, raw.where, request.trust)
     return Input(
-        with_places(found.split, found.rows), System(Matrix(scores, *found.rows)), raw.where, "scores",
-        rows=found.rows, sources=raw.sources,
-        without_ids=_without_ids(raw, request),
+        with_places(found.split, found.rows), System(Matrix(matrix, *found.rows)), raw.where, "scores",
+        rows=found.rows, sources=raw.sources, without_ids=_without_ids(raw, request),
+        scored=DIRECTIONS[: 2 - found.split.one_way],
     )  # fmt: skip
 
 
@@ -183,73 +229,53 @@ def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
     return tuple(side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None)
 
 
-def _of_each(request: Request) -> Input:
-    """Scores of each direction, of models that score queries of images and of captions in different ways."""
-    read: dict[Direction, Input] = {}
-    split = request.split
-    for direction, scores in request.scores.items():
-        served = [direction] if direction in request.directions else []
-        read[direction] = _scores(replace(request, scores=scores, split=split), served, direction)
-        split = read[direction].split
-    # What has no ids is in the order of the scores that are measured; there is none where these differ.
-    measured = [read[d] for d in request.directions if d in read] or [*read.values()]
-    first, every = measured[0], dict.fromkeys([measured[0], *read.values()])
-    system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
-    return replace(
-        first, split=in_one_order([one.split for one in measured]), system=system, scored=tuple(read),
-        without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
-        sources=tuple(path for one in every for path in one.sources),
-    )  # fmt: skip
-
-
-def _lists(request: Request) -> Input:
+def lists(given: Sequence[Given], request: Request, split: TestSet | str | None) -> Input:
     """Retrieved lists of files or in memory, by direction, given or in the file."""
     if request.kept is not None or request.ties != "index" or request.similarity != "auto":
         what = "retrieved lists have an order and no scores"
         raise UsageError(what, fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}")
-    runs = _runs(request.run)
+    runs = _runs(given)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not request.trust:
         by_rank = f"{spell('run', 'rank:FILE')} takes the order of the rank column (or write negated distances)"
         fix = f"{by_rank}; {spell('trust', True)} ranks it as read"
         raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
-    split, alone = _split_of(runs, request)
-    if alone is not None:
-        runs = alone.runs
-    found, lists = align_lists(runs, split)
+    split, runs, judged = _split_of(runs, request, split)
+    found, tops = align_lists(runs, split)
     note(*(sentence for pairs in runs for sentence in pairs.notes))
     warn(*(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt))
-    sources = tuple(Path(x) if is_path(x) else Path(f"<run {direction}>") for direction, x, _ in request.run)
-    judged = alone.judged if alone else None
-    return Input(found, None, sources[0], lists=lists, sources=sources, judged=judged)
+    sources = tuple(Path(x) if is_path(x) else Path(f"<run {direction}>") for direction, x, _ in given)
+    return Input(found, None, sources[0], lists=tops, sources=sources, judged=judged)
 
 
-def _runs(named: Sequence[Run]) -> list[Pairs]:
+def _runs(named: Sequence[Given]) -> list[Pairs]:
     runs: list[Pairs] = []
-    for direction, lists, order in named:
+    for direction, lists, how in named:
+        order: Order = "rank" if how else "score"
         runs += read_pairs(lists, direction, LISTS, where=f"<run {direction}>", order=order, both=None)
     return runs
 
 
-def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[TestSet | str, run_alone.Alone | None]:
+def _split_of(
+    runs: list[Pairs], request: Request, split: TestSet | str | None
+) -> tuple[TestSet | str, list[Pairs], Judged | None]:
     """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
     chosen = request.judgements
-    if request.split is not None and (request.split != "custom" or not chosen):
-        return request.split, None
-    if request.split is None:
+    if split is not None and (split != "custom" or not chosen):
+        return split, runs, None
+    if split is None:
         try:
             split = split_of(runs)
             if not chosen or all(max(fits(pairs, d, split) for d in DIRECTIONS) >= 0.5 for pairs in runs):
-                return split, None
+                return split, runs, None
         except UnknownItems:
             if not chosen:
                 raise
-    fused = [pairs for other in request.fuse for pairs in _runs(runs_of(other) or ())]
-    alone = run_alone.items_of(runs, chosen, fused)
-    return alone.split, alone
+    fused = [pairs for other in request.fuse for pairs in _runs(other)]
+    return items_of(runs, chosen, fused)
 
 
-def in_memory(given: Options, *arrays: Array, where: Path = ARRAYS) -> Raw:
-    """Arrays with the ids of their rows, which are arguments or those of ``Embeddings``.
+def in_memory(given: Options | None, *arrays: Array, where: Path = ARRAYS) -> Raw:
+    """Arrays with the ids of their rows, which are arguments or those of ``Embeddings``; None for no ids.
 
     Numbers that are given as text are numbers, as in files: they match and tie alike. Without image ids the images of
     texts are rows.
@@ -257,13 +283,161 @@ def in_memory(given: Options, *arrays: Array, where: Path = ARRAYS) -> Raw:
     Raises:
         UsageError: ids beside ``Embeddings``, which have ids.
     """
-    found: list[Ids | None] = []
-    for name, rows in (("image_ids", given.images), ("text_ids", given.texts), ("image_id_of_text", None)):
-        ids = getattr(given, name)
-        if isinstance(rows, Embeddings):
-            if ids is not None:
-                raise UsageError(f"{name} beside Embeddings, which have ids", fix="leave it out")
-            ids = rows.ids
-        found.append(None if ids is None else as_ids(id_rows(ids, name), name, ARRAYS))
-    images, texts, owners = found
-    return Raw(arrays, images, texts, owners, sources=(where,), holds="rows" if images is None else "ids")
+    vectors = (None, None) if given is None else (given.images, given.texts)
+    images, texts = (_ids(x.ids, "ids") if isinstance(x, Embeddings) else None for x in vectors)
+    owners = None if given is None else _ids(given.image_id_of_text, "image_id_of_text")
+    raw = _with_ids(Raw(arrays, images, texts, owners, sources=(where,)), given)
+    return replace(raw, holds="rows" if raw.image_ids is None else "ids")
+
+
+def _ids(given: Any, name: str) -> Ids | None:
+    """Ids in memory or of a file, None for None."""
+    if is_path(given):
+        return files.read_ids(given)
+    return None if given is None else as_ids(id_rows(given, name), name, ARRAYS)
+
+
+def _with_ids(raw: Raw, given: Options | None) -> Raw:
+    """The rows with the ids that are given beside them: of images and texts, or of queries and a corpus.
+
+    Raises:
+        UsageError: ids of both, or beside those that the rows have.
+        BadInput: a file without ids.
+    """
+    named = {name: of for name in IDS if (of := getattr(given, name, None)) is not None}
+    of_queries = any(name in IDS[2:] for name in named)
+    if of_queries and (other := next((name for name in IDS[:2] if name in named), None)):
+        what = f"{spell(other)} is of images and texts, beside ids of queries and a corpus"
+        raise UsageError(what, fix="leave it out")
+    found: dict[str, Any] = {"sides": QUERIES} if of_queries else {}
+    for name, of in named.items():
+        field = IDS[IDS.index(name) % 2]
+        if getattr(raw, field) is not None:
+            raise UsageError(f"{spell(name)} is given beside rows that have ids", fix="leave it out")
+        found[field] = _ids(of, name)
+    return replace(raw, **found, sources=(*raw.sources, *(Path(of) for of in named.values() if is_path(of))))
+
+
+Judged = dict[str, list[Pairs]]
+
+
+def items_of(
+    runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Spec]], fused: Sequence[Pairs] = ()
+) -> tuple[TestSet, list[Pairs], Judged]:
+    """The queries and the gallery of retrieved lists and of judgements of them, and both in stated directions.
+
+    Captions have no image of their own. Lists of which nothing states the direction have queries that are texts. Those
+    that are ``fused`` with them are of the same gallery.
+
+    Raises:
+        UsageError: a matrix or labels, which do not have the ids of queries.
+        BadInput: judgements of other queries, or several runs without a direction.
+    """
+    judged: Judged = {}
+    for name, spec in ((name, spec) for name, found in chosen.items() for spec in found):
+        if (read := pairs_of(spec)) is None:
+            what = f"{spec.what} are a matrix or labels, and lists without a data set have no order of items"
+            raise UsageError(what, fix=f"give {spell('split', 'NAME')}, or judgements as pairs of ids")
+        judged.setdefault(name, []).extend(read)
+    every = [pairs for found in judged.values() for pairs in found]
+    runs = _stated(runs, every)
+    judged = {name: [_like(pairs, runs) for pairs in found] for name, found in judged.items()}
+    every = [*runs, *(pairs for found in judged.values() for pairs in found)]
+    others = [replace(pairs, direction=pairs.direction or runs[0].direction) for pairs in fused]
+    ids, every = _together([*every, *others])
+    one = iter(every)
+    runs = [next(one) for _ in runs]
+    judged = {name: [next(one) for _ in found] for name, found in judged.items()}
+    split = TestSet.captioned("custom", ids["image"], ids["caption"], None)
+    sizes = f"{count_of(len(ids['image']), 'image')} and {count_of(len(ids['caption']), 'caption')}"
+    note(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
+    for run in runs:
+        for name, found in judged.items():
+            _note_absent(run, name, [pairs for pairs in found if pairs.direction == run.direction])
+    return split, runs, judged
+
+
+def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
+    """Lists with their directions: stated, the other one of two, that of judgements, or text queries."""
+    unknown = [pairs for pairs in runs if pairs.direction is None]
+    if not unknown:
+        return list(runs)
+    known = [pairs.direction for pairs in runs if pairs.direction is not None]
+    if len(unknown) > 1:
+        fix = f"give {spell('run', ['i2t=FILE', 't2i=FILE'])}"
+        raise BadInput("nothing says which of the runs has images as queries", where=unknown[0].where, fix=fix)
+    direction: Direction = "t2i"
+    stated = [pairs for pairs in judged if pairs.direction is not None]
+    if known:
+        direction = QUERIES_OF[known[0]]
+    elif stated:
+        first = max(stated, key=lambda pairs: max(_shared(pairs, unknown[0])))
+        same, other = _shared(first, unknown[0])
+        assert first.direction is not None
+        direction = first.direction if same >= other else QUERIES_OF[first.direction]
+    else:
+        otherwise = f"{spell('run', 'i2t=FILE')} has images as queries"
+        note(f"queries are taken to be texts (t2i), since nothing says what they are; {otherwise}")
+    return [replace(pairs, direction=pairs.direction or direction) for pairs in runs]
+
+
+def _like(pairs: Pairs, runs: Sequence[Pairs]) -> Pairs:
+    """Judgements in the direction in which they have the queries and items of a run.
+
+    Raises:
+        BadInput: they have no query of any run.
+    """
+    found: dict[Direction | None, float] = dict.fromkeys(DIRECTIONS, 0.0)
+    for run in runs:
+        same, other = _shared(pairs, run)
+        found[run.direction] += same
+        found[QUERIES_OF[run.direction or "t2i"]] += other
+    direction = pairs.direction or max(DIRECTIONS, key=lambda d: (found[d], d == runs[0].direction))
+    if not found[direction]:
+        first = f"first: {pairs.queries[0]} in the judgements, {runs[0].queries[0]} in the run"
+        what = f"has no query and no item of the run ({first})"
+        raise BadInput(what, where=pairs.where, fix="give the judgements of this run, with the same ids")
+    return replace(pairs, direction=direction)
+
+
+def _shared(pairs: Pairs, run: Pairs) -> tuple[float, float]:
+    """How much of the queries and items of pairs a run has as such, and how much of them the other way round."""
+
+    def share(ids: Ids, known: Ids) -> float:
+        return float((match(ids, known)[0] >= 0).mean()) if len(ids) and len(known) else 0.0
+
+    same = share(pairs.queries, run.queries) + share(pairs.items, run.items)
+    return same, share(pairs.queries, run.items) + share(pairs.items, run.queries)
+
+
+def _together(every: Sequence[Pairs]) -> tuple[dict[Modality, Ids], list[Pairs]]:
+    """The ids of each side of all pairs, ascending, and the pairs with every id in the spelling that occurs first."""
+    known: dict[Modality, Ids] = {}
+    out = []
+    for pairs in every:
+        assert pairs.direction is not None  # they are stated
+        spelled: dict[str, Any] = {}
+        for name, side in zip(("queries", "items"), SIDES[pairs.direction], strict=True):
+            ids, before = getattr(pairs, name), known.get(side, NONE)
+            at, how = match(ids, before)
+            note(f"{side} ids of {pairs.where} are matched {how}" if how else "", weight="detail")
+            if len(before) and before.dtype.kind != ids.dtype.kind:
+                ids, before = ids.astype(np.str_), before.astype(np.str_)
+            spelled[name] = np.where(at >= 0, before[at], ids) if len(before) else ids
+            known[side] = np.concatenate([before, ids[at < 0]]) if len(before) else ids
+        out.append(replace(pairs, **spelled))
+    return {side: np.unique(as_ids(ids, f"{side} ids", every[0].where)) for side, ids in known.items()}, out
+
+
+def _note_absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> None:
+    """Note judged queries without a list, and lists of queries that are not judged."""
+    for pairs in judged:
+        queries = pairs.queries[pairs.given]
+        lost = queries[match(queries, run.queries)[0] < 0]
+        if len(lost):
+            what = f"{len(lost):,} of {len(queries):,} judged queries have no list (first: {lost[0]})"
+            note(f"{name}, {run.direction}: {what}")
+        idle = run.queries[match(run.queries, queries)[0] < 0]
+        if len(idle):
+            what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} are of queries that are not judged"
+            note(f"{name}, {run.direction}: {what}, and count in no metric (first: {idle[0]})")

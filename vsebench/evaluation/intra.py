@@ -77,15 +77,9 @@ def ranked(
     """Ranks of the relevant items when images are searched by images, or captions by captions.
 
     Args:
-        split: whose items are rated; captions of one image are relevant to each other.
+        split, ratings: as for ``positives``.
         embeddings: of one modality, in the order of the split.
-        ratings: of that modality.
-        similarity: ``auto``, ``cosine`` or ``dot``, as for retrieval between modalities.
-        ties: tie rule.
-        threads: never changes a result.
-
-    Raises:
-        BadInput: ratings of items that the split does not have.
+        similarity, ties, threads: as for retrieval between modalities.
     """
     relevance = positives(split, embeddings.modality, ratings)
     n = len(embeddings.ids)
@@ -96,19 +90,13 @@ def ranked(
 
 
 def positives(split: TestSet, modality: Modality, judgements: CxcRatings) -> Relevance:
-    """The relevant items inside one modality; queries are rows, so the direction reads ``i2t``.
-
-    Args:
-        split: whose items are rated.
-        modality: ``image`` or ``caption``.
-        judgements: ratings of that modality.
+    """The relevant items inside one modality; captions of one image are relevant to each other.
 
     Raises:
         BadInput: ratings of items that the split does not have.
     """
-    ids = split.side(modality).ids
-    n = len(ids)
-    a, b = (_rows(split, modality, side, judgements.where) for side in (judgements.first, judgements.second))
+    n, where = len(split.side(modality).ids), judgements.where
+    a, b = (_rows(split, modality, side, where) for side in (judgements.first, judgements.second))
     positive = judgements.score >= THRESHOLD[modality]
     pairs = [a[positive] * n + b[positive], b[positive] * n + a[positive]]
     if modality == "caption":

@@ -1,7 +1,8 @@
 """Refuses input that is read in another way than it was written, by the rankings of a sample of queries.
 
 Rows in another order and negated scores raise no error: recall is too low then. At most 512 queries (2,048 lists) are
-ranked, and the input is refused if
+ranked, and the input is refused if (an own item of a query is the image or a text of it, or without these a relevant
+one by the judgements that are measured)
 
 - own items are ranked no better than by chance (``Sample``), of a part of the rows too if they have no ids;
 - under another order of the rows the first item is clearly more often an own one;
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,11 +25,13 @@ from ..errors import BadInput, VsebenchError
 from ..log import warn
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
-from ..rank.scorers import rows_in_threads
+from ..rank.scorers import System, rows_in_threads
+from ..relevance.sources import SOURCES
 from ..results.model import fixed
 from ..sets.catalogue import load_split
-from ..types import SIDES, Bool, Direction, Float, Int, Modality, TestSet
+from ..types import DIRECTIONS, ONE_WAY, SIDES, Bool, Direction, Float, Int, Modality, Relevance, TestSet
 from .inputs import Input
+from .plan import Plan
 from .top_scored import SMALLEST
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
@@ -42,9 +45,10 @@ class Sample:
     """Some queries, and where their own items are in their rankings.
 
     Attributes:
-        first, last: (query,) int64 images and captions: queries in the order of their images, and the items at the ends
+        first, last: (query,) int64 images and captions: queries in the order of their units, and the items at the ends
             of their rankings.
-        units: (image,) int64 place of the first query of every image.
+        units: (unit,) int64 place of the first query of every unit: an image and its captions, or a query alone if
+            the image of a caption is not known.
         best: (query,) float64 rank of the first own item, the mean of its ranks where it ties.
         mean: (query,) float64 mean over the own items of (rank - 1/2) / gallery, uniform at chance.
         size: (query,) int64 number of own items.
@@ -62,7 +66,7 @@ class Sample:
     gallery: int
 
     def part(self, start: int, stop: int) -> Sample:
-        """The queries of some of the images, which follow each other."""
+        """The queries of some of the units, which follow each other."""
         some = slice(self.units[start], self.units[stop] if stop < len(self.units) else len(self.best))
         first, last = ((images[some], texts[some]) for images, texts in (self.first, self.last))
         units = self.units[start:stop] - self.units[start]
@@ -75,18 +79,20 @@ class Sample:
 
     def chance(self, k: int) -> float:
         """The expectation of ``recall`` when all orders of the gallery are equally likely."""
-        n = self.gallery
-        kinds, times = np.unique(np.stack([self.size, np.minimum(self.depth, k)]), axis=1, return_counts=True)
-        missed = [math.comb(n - seen, r) / math.comb(n, r) for r, seen in kinds.T.tolist()]
-        return 1.0 - float(np.average(missed, weights=times))
+        from scipy.special import gammaln
+
+        n, r, seen = self.gallery, self.size, np.minimum(self.depth, k)
+        others = np.maximum(n - seen - r, 0)  # logarithms of factorials, as there may be thousands of own items
+        missed = gammaln(n - seen + 1) - gammaln(others + 1) - gammaln(n + 1) + gammaln(n - r + 1)
+        return 1.0 - float(np.where(n - seen < r, 0.0, np.exp(missed)).mean())
 
     @cached_property
     def p_value(self) -> float:
         """The probability at chance of ranks as good as these, corrected for the tests.
 
-        Images are the independent units, as captions of an image have similar ranks: the mean over images of ``mean``
-        is normal, and the number of first queries with an own item among the first ``KS`` is binomial. Both also
-        hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
+        Units are independent, unlike the captions of an image, which have similar ranks: the mean over units of
+        ``mean`` is normal, and the number of first queries with an own item among the first ``KS`` is binomial. Both
+        also hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
         """
         from scipy.special import bdtrc
 
@@ -101,7 +107,7 @@ class Sample:
 
     @property
     def at_chance(self) -> bool:
-        """Whether these ranks are no better than random ones; False for too few images to tell."""
+        """Whether these ranks are no better than random ones; False for too few units to tell."""
         return len(self.units) >= SMALLEST and self.p_value >= LEVEL
 
 
@@ -123,18 +129,52 @@ def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
     return np.asarray((scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2, np.float64)
 
 
-def sample(data: Input, direction: Direction, most: int, wide: bool = False) -> Sample:
-    """Some queries of evenly spaced images, ranked.
+class Own:
+    """The own items of the queries of one direction.
+
+    Args:
+        relevance: of these queries.
+        direction: of the queries.
+        split: the items.
+    """
+
+    def __init__(self, relevance: Relevance, direction: Direction, split: TestSet):
+        self.relevance, self.direction, self.columns = relevance, direction, len(split.columns)
+        self.unit = np.arange(len(split.side(SIDES[direction][0])))  # of every query, see ``Sample``
+        if direction == "t2i" and split.image_of is not None:
+            self.unit = split.image_of
+        pairs = np.repeat(relevance.queries, np.diff(relevance.indptr)), relevance.items
+        images, texts = pairs if direction == "i2t" else pairs[::-1]
+        self._keys = np.append(np.sort(images * self.columns + texts), np.iinfo(np.int64).max)
+
+    def __call__(self, images: Int, texts: Int) -> Bool:
+        """(pair,) whether an image and a text are each other's own."""
+        keys = images * self.columns + texts
+        return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
+
+    def of(self, queries: Int) -> list[Int]:
+        """The own items of some queries, which have some."""
+        start, found = self.relevance.indptr, np.searchsorted(self.relevance.queries, queries)
+        return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
+
+
+def own_images(split: TestSet, direction: Direction) -> Own:
+    """The own items where the image of every text is known; raises UsageError where it is not."""
+    return Own(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
+
+
+def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
+    """Some queries of evenly spaced units, ranked.
 
     Args:
         data: scores or retrieved lists.
-        direction: of the queries.
+        own: the own items of the queries.
         most: queries.
         wide: from float64 scores, which tell vectors apart that differ little.
     """
-    queries, units = sampled_queries(data, direction, most)
-    gallery = len(data.split.side("caption" if direction == "i2t" else "image").ids)
-    own = _own(data.split.owners, direction, queries)
+    direction = own.direction
+    queries, units = sampled_queries(data, own, most)
+    gallery, items = len(data.split.side(SIDES[direction][1])), own.of(queries)
     first, last, depth = np.zeros((3, len(queries)), np.int64)
     best, mean = np.full(len(queries), np.inf), np.full(len(queries), 0.5)
     if data.lists is None:
@@ -143,42 +183,38 @@ def sample(data: Input, direction: Direction, most: int, wide: bool = False) -> 
         if data.lists is None:
             scores = next(rows)
             first[at], last[at], depth[at] = scores.argmax(), scores.argmin(), gallery
-            ranks = ranks_of(scores, own[at])
+            ranks = ranks_of(scores, items[at])
         else:  # items that are not listed have the mean of the remaining ranks
             listed = data.lists[direction].of_query(query)
             first[at], last[at], depth[at] = listed[0], listed[-1], len(listed)
             rank = np.full(gallery, (len(listed) + gallery + 1) / 2)
             rank[listed] = np.arange(1, len(listed) + 1)
-            ranks = rank[own[at]]
+            ranks = rank[items[at]]
         if len(ranks):
             best[at], mean[at] = ranks.min(), (ranks.mean() - 0.5) / gallery
-    size = np.array([len(items) for items in own], np.int64)
+    size = np.array([len(each) for each in items], np.int64)
     start, end = (pair if direction == "i2t" else pair[::-1] for pair in ((queries, first), (queries, last)))
     return Sample(start, end, units, best, mean, size, depth, gallery)
 
 
-def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
-    """Queries of evenly spaced images with candidates and an own item, and the place of the first query of every image.
+def sampled_queries(data: Input, own: Own, most: int) -> tuple[Int, Int]:
+    """Queries of evenly spaced units with candidates and an own item, and the place of the first query of every unit.
 
-    There is one caption an image, or several where there are few images.
+    There is one query a unit, or several where there are few units.
     """
-    image_of = data.split.owners
-    captions = np.arange(len(image_of))
+    queries = own.relevance.queries
     if data.lists is not None:
-        known = np.flatnonzero(data.lists[direction].depth)
-        captions = captions[np.isin(captions if direction == "t2i" else image_of, known)]
-    captions = captions[np.argsort(image_of[captions], kind="stable")]
-    images, first, count = np.unique(image_of[captions], return_index=True, return_counts=True)
-    if not len(images):
-        return images, first
-    some = np.unique(np.linspace(0, len(images) - 1, min(most, len(images))).astype(np.int64))
-    if direction == "i2t":
-        return images[some], np.arange(len(some))
+        queries = queries[data.lists[own.direction].depth[queries] > 0]
+    queries = queries[np.argsort(own.unit[queries], kind="stable")]
+    units, first, count = np.unique(own.unit[queries], return_index=True, return_counts=True)
+    if not len(units):
+        return units, first
+    some = np.unique(np.linspace(0, len(units) - 1, min(most, len(units))).astype(np.int64))
     each = np.minimum(count[some], max(1, most // len(some)))
     starts = np.cumsum(each) - each
     # Any caption of an image: the first, or every fifth, may be in order when the others are not.
     turn = np.arange(each.sum()) - np.repeat(starts - np.random.default_rng(0).integers(0, 1 << 30, len(some)), each)
-    return captions[np.repeat(first[some], each) + turn % np.repeat(count[some], each)], starts
+    return queries[np.repeat(first[some], each) + turn % np.repeat(count[some], each)], starts
 
 
 def _scores(
@@ -187,15 +223,6 @@ def _scores(
     """The (gallery,) scores of every query, computed in blocks."""
     for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK))):
         yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
-
-
-def _own(owners: Int, direction: Direction, queries: Int) -> list[Int]:
-    """The own items of every query."""
-    if direction == "t2i":
-        return list(owners[queries, None])
-    captions = np.argsort(owners, kind="stable")
-    ends = (np.searchsorted(owners[captions], queries, side=side) for side in ("left", "right"))
-    return [captions[a:b] for a, b in zip(*ends, strict=True)]
 
 
 FEW, SAMPLE = 64, 512  # queries that are ranked first, and if these do not settle it
@@ -208,35 +235,47 @@ WORDED = 2000  # images whose first captions are compared
 MOST_ALIKE = 128  # pairs of captions of like wording
 MIN_COSINE = 0.2  # of the words of two such captions
 MIN_PLACE = 0.3  # mean place of their images, if own images are ten times nearer to the top
-WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
+WORDS: dict[Direction | None, tuple[str, str]] = {
+    "i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions"), ONE_WAY: ("query-to-corpus", "queries"),
+}  # fmt: skip
 NO_CAUSE = (
     "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
     "scores mean more similar; an untrained or collapsed model is at chance too"
 )
 ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
+OF_QUERIES = "give query_ids and corpus_ids with the rows, so that they are matched by id"
+IDS = "save every id with the row of its item: ids and rows are in different orders"
 LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
 NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
 
 Suspicion = tuple[str, str]  # why input looks misread, and what to do about it
 
 
-def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
-    """Refuse input that looks misread; nothing is tested if captions have no image of their own.
+def check(data: Input, plan: Plan) -> None:
+    """Refuse input that looks misread.
 
     Args:
-        data: scores or retrieved lists, and how they were read.
-        directions: what is measured.
-        trust: warn instead of refusing.
+        data: scores, retrieved lists or the vectors of a saved index, and how they were read.
+        plan: the directions and the judgements that are measured; with ``trust`` a warning replaces the error.
 
     Raises:
         BadInput: so it is, and the input is not trusted.
     """
-    if data.split.image_of is None or len(data.split.rows.ids) < SMALLEST:
+    split, trust = data.split, plan.request.trust
+    if data.index:  # the vectors
+        own = {d: one.scorer for d, one in data.index.items()}
+        data = replace(data, lists=None, system=System.of(own.get("i2t"), own.get("t2i")))
+    view = (
+        "gt" if split.image_of is not None else next((m.view for m in plan.single if m.view in plan.judgements), None)
+    )
+    if view is None or min(split.shape) < SMALLEST:
         return
+    both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
     # Captions are more queries than images, and have fewer candidates.
-    without_ids = directions[-1] if data.lists is None and data.without_ids else None
+    without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
     with one_blas_thread():  # products are made in threads of their own
-        found = [one for d in directions if (one := suspect(data, d, d == without_ids)) is not None]
+        owns = [Own(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
+        found = [one for own in owns if (one := suspect(data, own, own.direction == without_ids)) is not None]
         if without_ids and not found and (others := of_others(data)):
             found = [(others, ROWS)]
     if found and not trust:
@@ -245,34 +284,38 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
     warn(*(what for what, _ in found))
 
 
-def suspect(data: Input, direction: Direction, order: bool = False) -> Suspicion | None:
+def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     """Why the input looks misread in a direction; None if it does not, or is too small to tell.
 
     Args:
-        data, direction: of the queries.
+        data: scores or retrieved lists.
+        own: the own items of the queries.
         order: rank the complete sample although a few queries have a good recall, test its parts, and try the orders of
             several processes and displaced rows.
     """
-    listed, owners = data.lists is not None, data.split.owners
+    listed = data.lists is not None
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
     for most in (LISTED,) if listed else (SAMPLE,) if order else (FEW, SAMPLE):
-        found = sample(data, direction, most, wide=most == SAMPLE)
+        found = sample(data, own, most, wide=most == SAMPLE)
         if len(found.best) < SMALLEST:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
             break
-    images, texts = found.first
-    as_read, words = owners[texts] == images, WORDS[direction]
-    what = f"{words[0]} R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))} as read"
+    as_read, words = own(*found.first), WORDS[data.split.way(own.direction)]
+    rows = OF_QUERIES if data.split.one_way else ROWS
+    by = "" if own.relevance.name == "gt" else f"{own.relevance.name}:"
+    what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))} as read"
     if found.at_chance:
         expected = f"where chance is {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
-    if (better := _better(list(readings(data, direction, found, order)), as_read, found.units)) is not None:
+    if (better := _better(list(readings(data, own, found, order)), as_read, found.units)) is not None:
         what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
-        return what, NEGATED if better.negated else LISTS if listed else ROWS
+        fix = NEGATED if better.negated else LISTS if listed else rows if data.without_ids else IDS
+        return what, fix
     if found.at_chance:
         return what, NO_CAUSE
-    return _part_at_chance(found, words[0]) if order and not _is_poor(found) else None
+    part = _part_at_chance(found, words[0]) if order and not _is_poor(found) else ""
+    return (part, rows) if part else None
 
 
 def _is_poor(found: Sample, margin: float = 0.0) -> bool:
@@ -281,8 +324,8 @@ def _is_poor(found: Sample, margin: float = 0.0) -> bool:
     return found.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
 
 
-def _part_at_chance(found: Sample, words: str) -> Suspicion | None:
-    """Whether images that follow each other are at chance; the others are far from it."""
+def _part_at_chance(found: Sample, words: str) -> str:
+    """That images that follow each other are at chance, where the others are far from it; else empty."""
     n = len(found.units)
     width = max(SMALLEST, n // PARTS)
     for start in range(0, n - width + 1, max(1, width // 2)):
@@ -290,8 +333,8 @@ def _part_at_chance(found: Sample, words: str) -> Suspicion | None:
         if part.at_chance:
             recalls = f"R@10 {_percent(part.recall(10))}, of all {_percent(found.recall(10))}"
             what = f"{words} recall is at chance for a part of the rows ({recalls})"
-            return f"{what}: they are in another order, or of other items", ROWS
-    return None
+            return f"{what}: they are in another order, or of other items"
+    return ""
 
 
 class Reading(NamedTuple):
@@ -311,11 +354,11 @@ class Reading(NamedTuple):
 
 
 def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | None:
-    """The reading under which clearly more images find an own item first, or are found, by a sign test; else None.
+    """The reading under which clearly more units find an own item first, or are found, by a sign test; else None.
 
     Args:
         tried, as_read: by query.
-        units: (image,) the first query of every image; the queries of an image are not independent.
+        units: (unit,) the first query of every unit; its queries are not independent.
     """
     from scipy.special import bdtrc
 
@@ -326,62 +369,60 @@ def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | No
     return best if p < MAX_P_VALUE else None
 
 
-def readings(data: Input, direction: Direction, found: Sample, order: bool) -> Iterator[Reading]:
+def readings(data: Input, own: Own, found: Sample, order: bool) -> Iterator[Reading]:
     """What the first items of the queries of a sample are under other orders of the rows, and with another sign."""
-    (images, texts), owners = found.first, data.split.owners
-    for t, owner in _orders(data, "caption"):
+    images, texts = found.first
+    for t, text in _orders(data, "caption"):
         for i, image in _orders(data, "image"):
-            how = " and ".join(f"the {side} {words}" for side, words in (("images", i), ("texts", t)) if words)
-            yield Reading(f"with {how}", owner[texts] == image[images])
-    last = owners[found.last[1]] == found.last[0]
-    yield Reading(f"with the {'scores negated' if data.lists is None else 'lists reversed'}", last, negated=True)
+            sides = ("queries", "corpus items") if data.split.one_way else ("images", "texts")
+            how = " and ".join(f"the {side} {words}" for side, words in zip(sides, (i, t), strict=True) if words)
+            yield Reading(f"with {how}", own(image[images], text[texts]))
+    negated = f"with the {'scores negated' if data.lists is None else 'lists reversed'}"
+    yield Reading(negated, own(*found.last), negated=True)
     if order:
-        yield from _gathered(data, images, texts)
-        yield from _displaced(data, direction, images, texts)
+        yield from _gathered(data, own, images, texts)
+        yield from _displaced(data, own, images, texts)
 
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
-    """Words, and (item,) the image that every image or caption as read is, or is of; first itself."""
+    """Words, and (item,) the item that every one as read is then; first itself."""
     ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES["i2t"].index(side)]
     row, item = _row_and_item(rows, n := len(ids))
-    image = np.arange(n) if side == "image" else data.split.owners
     times = n // n_image
-    yield "", image
+    yield "", np.arange(n)
     if rows is not None and side == "image":
         yield "in the order of the file and their ids ignored", row
-    if side == "caption" and times * n_image == n:
-        yield f"in order, {times} for each image", row // times
+    if side == "caption" and times * n_image == n and data.split.image_of is not None:
+        by_image = np.argsort(data.split.image_of, kind="stable")
+        yield f"in order, {times} for each image", by_image[row]
         if times > 1:
-            yield f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)", row % n_image
-    yield "in reverse order", image[item[n - 1 - row]]
+            words = f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)"
+            yield words, by_image[row % n_image * times + row // n_image]
+    yield "in reverse order", item[n - 1 - row]
     orders = {"in ascending id order": np.argsort(ids, kind="stable")}
     if ids.dtype.kind == "i":  # file names are sorted as text, and numbers often are
         orders["in ascending order of the ids as text"] = np.argsort(ids.astype(str), kind="stable")
     for words, order in orders.items():
-        yield words, image[order[row]]
+        yield words, order[row]
         if data.lists is not None:
-            yield f"in the order of the split and named {words}", image[np.argsort(order)]
+            yield f"in the order of the split and named {words}", np.argsort(order)
 
 
-def _gathered(data: Input, images: Int, texts: Int) -> Iterator[Reading]:
+def _gathered(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Reading]:
     """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
-    sizes, sides, owners = (
-        [len(data.split.side(side).ids) for side in SIDES["i2t"]],
-        data.without_ids,
-        data.split.owners,
-    )
+    sizes, sides = data.split.shape, data.without_ids
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
     for count in PROCESSES:
         words = f"with the rows of {count} processes put in order"
         for shares in (False, True):
             image = image_in[dealt(image_row[images], sizes[0], count, shares)] if "image" in sides else None
             if image is not None:
-                yield Reading(f"{words} (images)", owners[texts] == image)
+                yield Reading(f"{words} (images)", own(image, texts))
             for together in {1, max(1, sizes[1] // sizes[0])} if "caption" in sides else ():
-                owner = owners[text_in[dealt(text_row[texts], sizes[1], count, shares, together)]]
-                yield Reading(f"{words} (texts)", owner == images)
+                text = text_in[dealt(text_row[texts], sizes[1], count, shares, together)]
+                yield Reading(f"{words} (texts)", own(images, text))
                 if image is not None:
-                    yield Reading(words, owner == image)
+                    yield Reading(words, own(image, text))
 
 
 def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) -> Int:
@@ -403,23 +444,25 @@ def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) ->
     return np.asarray(np.minimum((place * parts + part) * together + rows % together, n - 1), np.int64)
 
 
-def _displaced(data: Input, direction: Direction, images: Int, texts: Int) -> Iterator[Reading]:
+def _displaced(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Reading]:
     """All rows from some row on are one or two rows apart from their items: one is missing, or was repeated."""
-    owners = data.split.owners
-    as_read, at = owners[texts] == images, images if direction == "i2t" else owners[texts]
     for side in data.without_ids:
+        at, noun = (images, "image") if side == "image" else (texts, "text")
+        order = np.argsort(at, kind="stable")
+        as_read = own(images, texts)[order]
         for rows in OFFSETS:
             if side == "image":
-                moved = owners[texts] == images + rows
+                moved = own(images + rows, texts)[order]
             else:
-                moved = owners[(texts + rows).clip(0, len(owners) - 1)] == images
+                moved = own(images, (texts + rows).clip(0, own.columns - 1))[order]
             # The row from which on displacing them gains most.
             gain = np.cumsum((moved.astype(np.int64) - as_read)[::-1])[::-1]
-            begin = int(gain.argmax())
-            where = f" from about image {at[begin]:,} on" if begin else ""
-            noun, how = "images" if side == "image" else "texts", "later" if rows > 0 else "earlier"
-            words = f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
-            yield Reading(words, np.concatenate([as_read[:begin], moved[begin:]]), cases=len(images))
+            begin, hits = int(gain.argmax()), np.empty(len(at), np.bool_)
+            hits[order] = np.concatenate([as_read[:begin], moved[begin:]])
+            where = f" from about {noun} {at[order[begin]]:,} on" if begin else ""
+            how = "later" if rows > 0 else "earlier"
+            words = f"with the {noun}s{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
+            yield Reading(words, hits, cases=len(at))
 
 
 def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
@@ -431,7 +474,7 @@ def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
 def of_others(data: Input) -> str:
     """Why the rows look like those of other images, judged by captions of like wording; empty if they do not."""
     split = data.split
-    if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
+    if set(data.without_ids) != {"image", "caption"} or split.name == "custom" or split.image_of is None:
         return ""
     try:
         captions = split.columns.texts or load_split(split.name, captions=True).columns.texts

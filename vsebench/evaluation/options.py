@@ -42,12 +42,15 @@ class Options:
         INPUT)
     fuse: Any = option(None, "Another system, whose scores are added; of --run its ranks. Repeatable.")
     rerank: Any = option(None, "Scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. Repeatable.")
+    index: Any = option(None, "A saved FAISS index, its lists re-ranked: i2t=FILE, t2i=FILE:nprobe=16. Repeatable.")
     split: TestSet | str | None = option(None, "coco-5k, coco-1k, f30k or custom; by ids by default.", INPUT, "NAME")
     image_key: str | None = option(None, "Name of the image array in FILE.", value="NAME")
     text_key: str | None = option(None, "Name of the text array in FILE.", value="NAME")
     scores_key: str | None = option(None, "Name of the score array.", value="NAME")
-    image_ids: Any = None
-    text_ids: Any = None
+    image_ids: PathLike | Any = option(None, "Ids of image rows: .npy, a JSON list, or a text with one a line.")
+    text_ids: PathLike | Any = option(None, "The same of text rows.")
+    query_ids: PathLike | Any = option(None, "The same where the image rows are queries, and the text rows a corpus.")
+    corpus_ids: PathLike | Any = option(None, "The same of the corpus.")
     image_id_of_text: Any = None
     trust: bool = option(False, "Evaluate input at chance or misread all the same.", INPUT)
     metrics: Names | None = option(None,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
@@ -16,8 +17,8 @@ from ..files.captions import lines_of
 from ..files.formats import sniff
 from ..files.pairs import Pairs
 from ..files.regular import expanded
-from ..graded.rankings import plan as rankings_of
-from ..graded.rankings import pseudo_positives
+from ..graded.rankings import Ranking, pseudo_positives
+from ..graded.rankings import plan as plan_rankings
 from ..log import about, note
 from ..metrics.declare import DEFAULT_GAINS, Metric, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
@@ -27,15 +28,15 @@ from ..rank.count import Targets
 from ..rank.ties import EXPECTED
 from ..relevance import own
 from ..relevance.gains import Gains, Spec
-from ..relevance.matrix import of_array
+from ..relevance.matrix import of_matrix
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of, load_gains
-from ..relevance.spice.file import NotParsed
+from ..relevance.spice.file import origin
 from ..sets import owners
 from ..sets.match import Captions, is_file, with_captions
 from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, TestSet, sides_of
 from .inputs import Input
 from .request import Request
-from .short_lists import graded_too_short, long_enough, observe, too_short
+from .short_lists import graded_too_short, known_depth, long_enough, observe, too_short
 
 NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
 LARGEST = 200_000  # images and captions of which lists are kept: their page holds all captions
@@ -53,12 +54,11 @@ class Plan:
         judgements: the sets of binary judgements that the split has, by view.
         targets: for every view of binary judgements the relevant items and the candidates of images, and of captions.
         gains: by view, for every graded metric.
+        rankings: of the graded metrics: queries, galleries and what is measured of them.
         intra: metrics of image-image and text-text retrieval.
         depth: how many items of every ranking are kept, None for none.
         listed: the ranks in retrieved lists, which decide what can be measured; empty for scores.
         lists: items a query that the report keeps, with scores and gains, for its page.
-        engine: where it is computed, see ``engines``: retrieved lists, which have no scores, in this process.
-        backend: what ranks; ``auto`` and ``torch:cuda`` take the device of each process.
         request: tie rule, missing items and intervals.
     """
 
@@ -68,12 +68,11 @@ class Plan:
     judgements: Mapping[str, Source]
     targets: Both[tuple[Targets, ...]]
     gains: Mapping[str, Gains]
+    rankings: tuple[Ranking, ...]
     intra: tuple[Metric, ...]
     depth: int | None
     listed: Mapping[Direction, Observation]
     lists: int
-    engine: str
-    backend: str
     request: Request
 
     @functools.cached_property
@@ -111,10 +110,6 @@ def _of_ranks(metric: Metric) -> bool:
     return not metric.graded and not metric.family.of_lists
 
 
-def _no_expectation() -> str:
-    return f"no closed form of the mean over the orders of tied items ({spell('ties', 'expected')})"
-
-
 def make_plan(data: Input, request: Request) -> Plan:
     """Decide what is measured.
 
@@ -126,9 +121,12 @@ def make_plan(data: Input, request: Request) -> Plan:
     directions = tuple(d for d in request.directions if d in data.directions)
     if not directions:
         kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
+        if data.split.one_way:
+            what = f"{spell('direction', wanted)} has no meaning for queries and a corpus: queries are the rows"
+            raise UsageError(what, where=data.where, fix="leave it out")
         what = f"{wanted} is to be measured, and only {kind} of {known} are given"
         raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")
-    lists, engine = _lists(request, data.split), _engine(request, data)
+    lists = _lists(request, data.split)
     intra = _intra(request, data)
     judgements, own = _judgements(data, request)
     asked: dict[Metric, int] = {}
@@ -139,29 +137,30 @@ def make_plan(data: Input, request: Request) -> Plan:
         )  # fmt: skip
     named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
     metrics: Sequence[Metric] = list(asked)
-    targets = _targets(metrics, judgements, data.split, directions)
+    if request.ties == EXPECTED:
+        metrics, intra = leave_out(metrics, named, _no_expectation), tuple(leave_out(intra, (), _no_expectation))
+    targets, graded = _targets(metrics, judgements, data.split, directions), [m for m in metrics if m.graded]
+    expected, resampled = request.ties == EXPECTED, request.resampling is not None
+    rankings = plan_rankings(graded, data.split, sides_of(directions), expected, resampled) if graded else []
     listed: dict[Direction, Observation] = {}
     if data.lists is not None:  # before gains are loaded, which may take long
         listed = observe(data.lists, targets, directions)
-        single = _single(metrics)
-        short = graded_too_short(single, data.split, data.lists, directions) + too_short(single, listed, data.split)
-        metrics = long_enough(metrics, short, named, data.where, request.short_lists)
+        short = graded_too_short(rankings, data.lists) + too_short(_single(metrics), listed, data.split)
+        metrics = long_enough(metrics, short, named, data.where, request.short_lists, data.index)
     metrics, split, gains = _with_gains(metrics, asked, data, request, judgements)
     for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
         note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
     if idle := [name for name in own if not any(m.view == name for m in metrics)]:
         note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
-    if request.ties == EXPECTED:
-        metrics, lost = _with_expectation(metrics, named)
-        intra, within = _with_expectation(intra, ())
-        gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
-        if lost or within:
-            note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}", weight="result")
-    targets = _targets(metrics, judgements, data.split, directions)
-    _refuse_misses(metrics, targets, request.no_positive)
-    graded = [m for m in metrics if m.graded]
-    if graded:  # folds that are missing are an error before anything is ranked
-        rankings_of(graded, split, sides_of(directions))
+    views, graded = {m.view for m in _single(metrics) if _of_ranks(m)}, [m for m in metrics if m.graded]
+    rows, columns = (tuple(t for t in own if t.view in views) for own in targets)
+    _refuse_misses(metrics, (rows, columns), request.no_positive)
+    kept = frozenset(_single(graded))
+    each = ((r, tuple(m for m in r.metrics if m in kept)) for r in rankings)
+    rankings = [replace(r, metrics=own) for r, own in each if own]
+    if data.lists is not None:  # an influence needs the next candidates of every list
+        deep = [bool((known_depth(r, data.lists) >= r.depth).all()) for r in rankings]
+        rankings = [replace(r, influence=r.influence and known) for r, known in zip(rankings, deep, strict=True)]
     if request.names is None and (absent := _absent(judgements, split)):
         how = "the judgements are not installed (pip install 'vsebench[text]')"
         note(f"{', '.join(absent)} left out: {how}", weight="result")
@@ -176,18 +175,9 @@ def make_plan(data: Input, request: Request) -> Plan:
         *(second.reach for second in data.second.values()),
     )
     return Plan(
-        split, tuple(metrics), directions, judgements, targets, gains, intra, depth or None, listed, lists,
-        engine, request.backend, request,
+        split, tuple(metrics), directions, judgements, (rows, columns), gains, tuple(rankings),
+        intra, depth or None, listed, lists, request,
     )  # fmt: skip
-
-
-def _engine(request: Request, data: Input) -> str:
-    """Where it is computed; a note where that is not where it is asked for."""
-    if request.engine == "local" or data.system is not None:
-        return request.engine
-    dask = spell("engine", request.engine)
-    note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process", weight="detail")
-    return "local"
 
 
 def _lists(request: Request, split: TestSet) -> int:
@@ -195,7 +185,8 @@ def _lists(request: Request, split: TestSet) -> int:
     size = len(split.rows.ids) + len(split.columns.ids)
     if not request.lists or not (split.in_folds or size > LARGEST):
         return request.lists or 0
-    why = "ranks its folds" if split.in_folds else f"has {size:,} images and captions, more than {LARGEST:,}"
+    counted = f"{size:,} {'items' if split.one_way else 'images and captions'}"
+    why = "ranks its folds" if split.in_folds else f"has {counted}, more than {LARGEST:,}"
     note(f"no lists of single queries are kept: {split.name} {why}")
     return 0
 
@@ -266,7 +257,7 @@ def choose_metrics(
     asked = words(names)
     if names is None:
         absent = _absent(judgements, split)
-        asked = default_words([v for v in available if v not in absent], own)
+        asked = default_words([v for v in available if v not in absent], own, split.image_of is None)
     found: dict[Metric, int] = {}
     for word in asked or [""]:
         how = EVERY if names is None or word.lower() in ALL else SUITE if members(word) else NAMED
@@ -319,19 +310,6 @@ def _intra(request: Request, data: Input) -> tuple[Metric, ...]:
     return tuple(expand(SUITES[INTRA].metrics, ["cxc"]))
 
 
-def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
-    """The metrics whose mean over the orders of tied items is known, and the names of the others.
-
-    Raises:
-        UsageError: another metric is requested by name, or there is no other.
-    """
-    lost = [m for m in metrics if not m.has_expectation]
-    refused = [m for m in lost if m in named] or (lost if len(lost) == len(metrics) else [])
-    if refused:
-        raise UsageError(f"{', '.join(map(str, refused))}: {_no_expectation()}", fix=without_mean())
-    return tuple(m for m in metrics if m.has_expectation), list(map(str, lost))
-
-
 def _with_gains(
     metrics: Sequence[Metric],
     asked: Mapping[Metric, int],
@@ -350,7 +328,14 @@ def _with_gains(
             raise
         note(f"graded relevance left out: {error.what} ({error.fix})", weight="result")
         return [m for m in metrics if not m.graded], data.split, {}
-    metrics = leave_out(metrics, [m for m, how in asked.items() if how < EVERY], gains, request.gains)
+    named = [m for m, how in asked.items() if how < EVERY]
+    metrics = leave_out(metrics, named, functools.partial(_no_value, gains, request.gains))
+    idle = [view for view in request.gains if view not in {m.view for m in metrics}]
+    for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):
+        if path is not None:
+            sniff(expanded(path))  # a wrong path is an error even where it is not read
+    if idle:
+        note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
 
 
@@ -440,52 +425,46 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
     return lowest is None or bool(kind.endings) or (kind.low is not None and kind.low >= lowest)
 
 
-def _why_not(metric: Metric, gains: Gains) -> tuple[str, str] | None:
-    """Why a metric (no sum) cannot be measured with its gains and what to do about it, None if it can."""
-    lowest, least = gains.lowest, metric.family.lowest_gain
-    if lowest is not None and least is not None and lowest < least:
-        why = f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
-        return why, without_negative()
-    if gains.of_judgements and pseudo_positives(metric):
-        fix = (
-            f"give them with {spell('judgements')} under a NAME, and write NAME:R@{metric.k} or NAME:Recall@{metric.k}"
-        )
-        return f"gains of '{metric.view}' are 0 and 1, which are judgements", fix
-    every_pair = metric.family.depth == "all" or {"ideal", "pseudo_positive"} & metric.family.needs
-    if not gains.rows_affordable and every_pair:
-        return f"it reads every pair, which '{metric.view}' would take hours for", "use CS@k, which reads the top k"
+def _no_value(gains: Mapping[str, Gains], chosen: Mapping[str, Spec], metric: Metric) -> BadInput | None:
+    """Why a metric cannot be measured with its gains and what to do about it, None if it can."""
+    for m in (metric.parts() or (metric,)) if metric.graded else ():
+        own, least, spec = gains[m.view], m.family.lowest_gain, chosen.get(m.view)
+        where = spec.argument if spec and SOURCES[m.view].endings else None
+        if own.lowest is not None and least is not None and own.lowest < least:
+            why = f"gains of '{m.view}' go down to {own.lowest:.4g}, and it takes none below {least:g}"
+            return BadInput(why, where=where, fix=without_negative())
+        if own.of_judgements and pseudo_positives(m):
+            fix = f"give them with {spell('judgements')} under a NAME, and write NAME:R@{m.k} or NAME:Recall@{m.k}"
+            return BadInput(f"gains of '{m.view}' are 0 and 1, which are judgements", where=where, fix=fix)
+        if not own.rows_affordable and (m.family.depth == "all" or {"ideal", "pseudo_positive"} & m.family.needs):
+            why = f"it reads every pair, which '{m.view}' would take hours for"
+            return BadInput(why, where=where, fix="use CS@k, which reads the top k")
     return None
 
 
+def _no_expectation(metric: Metric) -> UsageError | None:
+    """Why a metric has no mean over the orders of tied items, None if it has one."""
+    what = f"no closed form of the mean over the orders of tied items ({spell('ties', 'expected')})"
+    return None if metric.has_expectation else UsageError(what, fix=without_mean())
+
+
 def leave_out(
-    metrics: Sequence[Metric], named: Sequence[Metric], gains: Mapping[str, Gains], chosen: Mapping[str, Spec]
+    metrics: Sequence[Metric], named: Collection[Metric], refused: Callable[[Metric], BadInput | UsageError | None]
 ) -> list[Metric]:
-    """The metrics that the gains allow; notes are about the others and about gains that no metric reads.
+    """The metrics that can be measured; notes say why the others are not.
 
     Raises:
-        BadInput: a metric that is requested by name cannot be measured.
+        BadInput, UsageError: of a metric that is requested by name, or of the first if none is left.
     """
-    kept: list[Metric] = []
-    lost: dict[str, list[str]] = {}
-    for m in metrics:
-        parts = m.parts() or (m,)
-        why = next((w for p in parts if (w := _why_not(p, gains[m.view]))), None) if m.graded else None
-        if why is None:
-            kept.append(m)
-        elif m in named:
-            spec = chosen.get(m.view)
-            where = spec.argument if spec and SOURCES[m.view].endings else None
-            raise BadInput(f"{m}: {why[0]}", where=where, fix=why[1])
-        else:
-            lost.setdefault(why[0], []).append(str(m))
-    note(*(f"{', '.join(names)} left out: {why}" for why, names in lost.items()), weight="result")
-    idle = [view for view in chosen if view not in {m.view for m in metrics}]
-    for path in (chosen[k].argument for k in idle if SOURCES[k].endings):
-        if path is not None:
-            sniff(expanded(path))  # a wrong path is an error even where it is not read
-    if idle:
-        note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
-    return kept
+    lost = {m: error for m in metrics if (error := refused(m)) is not None}
+    names: dict[str, list[str]] = {}
+    for m, error in lost.items():
+        if m in named or len(lost) == len(metrics):
+            error.what = f"{m}: {error.what}"
+            raise error
+        names.setdefault(error.what, []).append(str(m))
+    note(*(f"{', '.join(each)} left out: {why}" for why, each in names.items()), weight="result")
+    return [m for m in metrics if m not in lost]
 
 
 def load_gains_of(
@@ -509,14 +488,14 @@ def load_gains_of(
     """
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:
-        if captions is None:
-            return split, {}
-        if is_file(captions):
+        if captions is not None and is_file(captions):
             sniff(Path(captions))  # a wrong path is an error even where it is not read
-        note(f"{spell('captions')}: no metric uses them")
+        note("" if captions is None else f"{spell('captions')}: no metric uses them")
         return split, {}
     why: UsageError | MissingPackage | None = None
-    source = _option(split, captions)
+    source = "--split coco-5k" if split.name == "custom" and split.columns.texts is None else None  # found by its ids
+    if captions is not None:
+        source = f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
     try:
         split = with_captions(split, captions)
     except (UsageError, MissingPackage) as error:
@@ -531,35 +510,20 @@ def load_gains_of(
         if SOURCES[kind].endings and kind not in chosen:
             what = f"the view '{kind}' needs a file of gains"
             raise UsageError(what, fix=f"give it with {spell('gains', 'FILE.npy')}")
+        if why is not None and split.columns.texts is None and SOURCES[kind].captions == "needed":
+            raise why
+        spec = chosen.get(kind) or Spec(kind, None, {})
         try:
-            spec = chosen.get(kind) or Spec(kind, None, {})
-            if spec.values is None:
-                found[kind] = load_gains(spec, split)
-            else:
-                with about(kind):
-                    found[kind] = of_array(split, spec.values)
-        except NotParsed as error:
-            if source is None:
+            with about(kind) if spec.values is not None else nullcontext():
+                found[kind] = load_gains(spec, split) if spec.values is None else of_matrix(split, spec.values)
+        except MissingPackage as error:  # the option that the captions come from is part of the advice
+            if source is None or error.fix is None or origin(split) not in error.fix:
                 raise
-            raise error.about(source) from None
-        except BadInput:
-            # Why there are no captions is more useful than that they are missing.
-            if why is not None and split.columns.texts is None and SOURCES[kind].captions == "needed":
-                raise why from None
-            raise
+            raise MissingPackage(error.what, fix=error.fix.replace(origin(split), source)) from None
         if kind == DEFAULT_GAINS and not chosen:
             settings = ", ".join(f"{k} {v}" for k, v in found[kind].settings.items())
             note(f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
     return split, found
-
-
-def _option(split: TestSet, captions: Captions | None) -> str | None:
-    """The option of a command that the captions come from, when this is not the split by its name."""
-    if captions is not None:
-        return f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
-    if split.name == "custom" and split.columns.texts is None:
-        return "--split coco-5k"  # the only captions that can be found by the ids of a custom split
-    return None
 
 
 def note_unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..arrays import is_path, numbers
 from ..errors import UsageError, printable, shown
@@ -32,16 +32,23 @@ from ..signature import STAGES
 from ..types import DIRECTIONS, Direction
 from .options import DEPTH, Options
 
-if TYPE_CHECKING:
-    from ..files.read_pairs import Order
-
 BY_RANK = "rank:"  # before a run: the rank column orders its items
 LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
 PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
+_PARAMETERS = re.compile(r"(.+?):(\w+=[^:/\\]*)")  # a file of an index, and what its search takes
+IDS = ("image_ids", "text_ids", "query_ids", "corpus_ids")  # options
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
 # The keys of a signature are no names of judgements.
 SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
+
+
+class Given(NamedTuple):
+    """A file or an object that is given, of a system that is ranked."""
+
+    direction: Direction | None  # of the queries; None where it is not given, and for scores of both in one matrix
+    value: Any  # a file, an array, or lists in memory
+    how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders the items of a run
 
 
 class Part(NamedTuple):
@@ -57,8 +64,8 @@ class Part(NamedTuple):
 class Request(Options):
     """What is evaluated, what is measured, and how: options in one form, and what was read of them.
 
-    ``scores`` and ``rerank`` of both directions are mappings, ``run`` is a list of ``Run``, ``fuse`` is a list of
-    systems; the folder of a training run is its file.
+    ``scores``, ``run`` and ``rerank`` are lists of ``Given``, ``index`` is one of ``Index``, and ``fuse`` is a list of
+    lists of ``Given``; the folder of a training run is its file.
     """
 
     gains: Mapping[str, Spec]  # by view; the first is that of metrics whose name has no view
@@ -70,7 +77,6 @@ class Request(Options):
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
     correction: corrected.Correction | None  # of the scores
-    score_rows: Mapping[Direction | None, str]  # whether rows of score matrices are ``images`` or ``texts``, if stated
     weight: float | None  # of the second scores that are added to the first; None where they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
     settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
@@ -101,9 +107,10 @@ class Request(Options):
     @property
     def files(self) -> list[Path]:
         """The files and folders that are named, of embeddings, scores and other stages, and those beside them."""
-        given = (self.images, self.texts, self.scores, self.rerank, *self.fuse)
-        systems = [x for one in given for x in (one.values() if isinstance(one, Mapping) else listed(one))]
-        return [*(Path(x) for x in systems if is_path(x)), *self.beside]
+        several = (self.scores or [], self.rerank, *self.fuse)
+        named = (getattr(self, name) for name in ("images", "texts", *IDS))
+        given = (*named, *(one.value for system in several for one in system))
+        return [*(Path(x) for x in given if is_path(x)), *(x.file for x in self.index), *self.beside]
 
 
 def request(**given: Any) -> Request:
@@ -116,11 +123,11 @@ def request(**given: Any) -> Request:
     """
     asked = _of_run_folder(Options(**given))
     values = {
-        **vars(asked), "run": runs(asked.run), "fuse": _systems(asked.fuse),
-        "rerank": _of_each("rerank", asked.rerank), "gains": _gains(asked.gains),
-        "judgements": _judgements(asked.judgements),
+        **vars(asked), "run": _runs(asked.run), "scores": None if asked.scores is None else _scores(asked.scores),
+        "fuse": _systems(asked.fuse, asked.run is not None), "rerank": _of_each("rerank", asked.rerank),
+        "index": _indexes(asked.index),
+        "gains": _gains(asked.gains), "judgements": _judgements(asked.judgements),
     }  # fmt: skip
-    values["scores"], values["score_rows"] = matrices(asked.scores)
     check_alone(asked, values)
     measured = None if asked.metrics is None else words(asked.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
@@ -138,7 +145,36 @@ def request(**given: Any) -> Request:
         settings=settings(asked),
     )
     _check(found)
-    return found
+    return found if asked.engine == "local" or found.run is not None else _portable(found)
+
+
+def _portable(request: Request) -> Request:
+    """The request as other processes read it, with absolute paths; raises UsageError for what is in memory."""
+    names = ("images", "texts", "scores", "fuse", "rerank", "gains", "judgements", "captions", *IDS)
+    named = {name: _absolute(name, getattr(request, name)) for name in names}
+    if not isinstance(request.split, str):
+        _absolute("split", request.split)
+    part, correction = request.part, request.correction
+    return dataclasses.replace(
+        request, **named, part=part and part._replace(file=_absolute("only", part.file)),
+        correction=correction and correction._replace(bank=_absolute("normalise", correction.bank)),
+    )  # fmt: skip
+
+
+def _absolute(name: str, given: Any) -> Any:
+    """A path, or the paths in a list or a mapping, made absolute; raises UsageError for anything else."""
+    if isinstance(given, Given):
+        return given._replace(value=_absolute(name, given.value))
+    if isinstance(given, Mapping):
+        return {key: _absolute(name, x) for key, x in given.items()}
+    if isinstance(given, (list, tuple)) and name != "captions":  # a list of these is in memory
+        return [_absolute(name, x) for x in given]
+    if isinstance(given, Spec) and given.values is None:
+        return located(given)[0]
+    if given is not None and not is_path(given):
+        fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
+        raise UsageError(f"{spell('engine', 'dask')} reads files, and {name} is in memory", fix=fix)
+    return None if given is None else expanded(given).absolute()
 
 
 def listed(given: Any) -> list[Any]:
@@ -148,15 +184,16 @@ def listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def _systems(given: Any) -> list[Any]:
+def _systems(given: Any, run: bool) -> list[list[Given]]:
     """The systems that are fused; ``i2t=FILE`` and ``t2i=FILE`` are one."""
-    fused = [(parts("fuse", x)[0][0] if is_path(x) else None, x) for x in listed(given)]
-    sides = [x for direction, x in fused if direction is not None]
-    return [x for direction, x in fused if direction is None] + ([_of_each("fuse", sides)] if sides else [])
+    sides = [x for x in listed(given) if is_path(x) and _parts("fuse", x)[0].direction is not None]
+    alone = [x for x in listed(given) if not any(x is side for side in sides)]
+    found = [(_runs(x) or []) if run else _scores(x) for x in alone]
+    return [*found, _of_each("run" if run else "fuse", sides)] if sides else found
 
 
-def parts(name: str, given: Any) -> list[tuple[Direction | None, Any]]:
-    """The direction of every part of an option, where it is given, and the part.
+def _parts(name: str, given: Any) -> list[Given]:
+    """What an option gives once or several times, or by direction.
 
     Args:
         name: of the option, for messages.
@@ -165,24 +202,33 @@ def parts(name: str, given: Any) -> list[tuple[Direction | None, Any]]:
     Raises:
         UsageError: an unknown direction, or one without a part.
     """
-    found: list[tuple[Direction | None, Any]] = []
+    found: list[Given] = []
     mapped = isinstance(given, Mapping)
-    for direction, value in given.items() if mapped else [(None, x) for x in listed(given)]:
+    for head, value in given.items() if mapped else [(None, x) for x in listed(given)]:
+        direction, how = head, ""
+        if name == "run":
+            how = "rank" * any(is_path(x) and str(x).startswith(BY_RANK) for x in (head, value))
+            direction, value = _bare(head), _bare(value)
         if not mapped and is_path(value) and (sides := str(value).partition("="))[0] in DIRECTIONS and sides[1]:
             direction, _, value = sides
+        if name == "run" and is_path(value) and str(value).startswith(BY_RANK):
+            how, value = "rank", _bare(value)
+        elif name != "run" and is_path(value):
+            path, behind, stated = str(value).rpartition(":rows=")
+            if behind and stated in ("images", "texts"):
+                how, value = stated, path
         if (mapped and direction not in DIRECTIONS) or (is_path(value) and not str(value).strip()):
             raise _refused(name, given)
-        found.append((direction, expanded(value) if is_path(value) else value))
+        found.append(Given(direction, expanded(value) if is_path(value) else value, how))
     return found
 
 
-def _of_each(name: str, given: Any) -> dict[Direction, Any]:
+def _of_each(name: str, given: Any) -> list[Given]:
     """The files or arrays that an option gives by direction; raises UsageError where a direction is not given once."""
-    found = parts(name, given)
-    named = {direction: value for direction, value in found if direction is not None}
-    if len(named) < len(found):
+    found = _parts(name, given)
+    if len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
-    return named
+    return found
 
 
 def _refused(name: str, given: Any) -> UsageError:
@@ -192,50 +238,23 @@ def _refused(name: str, given: Any) -> UsageError:
     return UsageError(f"{spell(name)} is {shown(only)}", fix=fix)
 
 
-def matrices(given: Any) -> tuple[Any, dict[Direction | None, str]]:
-    """A file or an array of scores, or a mapping from directions to them; and what ``:rows=`` behind a file says.
-
-    Raises:
-        UsageError: another form.
-    """
-    named = isinstance(given, Mapping)
-    if not named and not (listed(given) and all(map(is_path, listed(given)))):
-        return given, {}
-    found = parts("scores", given)
-    if not found or any(isinstance(x, Mapping) for _, x in found):
+def _scores(given: Any) -> list[Given]:
+    """The scores that are given: a file, an array, or a mapping from directions to them; raises UsageError."""
+    if not isinstance(given, Mapping) and not (listed(given) and all(map(is_path, listed(given)))):
+        return [Given(None, given)]
+    found = _parts("scores", given)
+    if not found or any(isinstance(one.value, Mapping) for one in found):
         raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
-    rows: dict[Direction | None, str] = {}
-    for at, (direction, value) in enumerate(found):
-        path, behind, stated = str(value).rpartition(":rows=") if is_path(value) else ("", "", "")
-        if behind and stated in ("images", "texts"):
-            found[at], rows[direction] = (direction, Path(path)), stated
-    if len(found) == 1 and not named and found[0][0] is None:
-        return found[0][1], rows
-    if len(dict(found)) < len(found) or None in dict(found):
-        raise _refused("scores", given)
-    return dict(found), rows
+    return found if len(found) == 1 else _of_each("scores", given)
 
 
-class Run(NamedTuple):
-    """Retrieved lists that are given."""
-
-    direction: Direction | None  # of the queries, None where it is not given
-    lists: Any  # a file, or lists in memory
-    order: Order  # of the items of TREC runs: the largest score first, or the rank column (``rank:`` in front)
-
-
-def runs(given: Any) -> list[Run] | None:
+def _runs(given: Any) -> list[Given] | None:
     """Every run that is given; None for None.
 
     Raises:
         UsageError: another form.
     """
-    found: list[Run] = []
-    for head, part in given.items() if isinstance(given, Mapping) else [(None, x) for x in listed(given)]:
-        for direction, run in parts("run", [_bare(part)] if head is None else {_bare(head): part}):
-            by_rank = any(is_path(x) and str(x).startswith(BY_RANK) for x in (head, part, run))
-            lists = expanded(_bare(run)) if is_path(run) else run
-            found.append(Run(direction, lists, "rank" if by_rank else "score"))
+    found = _parts("run", given)
     for direction, run, _ in found:
         if not isinstance(given, Mapping) and not is_path(run):
             what = f"{spell('run')} is {shown(given)}"
@@ -244,6 +263,40 @@ def runs(given: Any) -> list[Run] | None:
             what = f"{spell('run')} of {direction} is {shown(run)}"
             raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
     return found or None
+
+
+class Index(NamedTuple):
+    """A saved index that is given."""
+
+    direction: Direction  # of the queries
+    file: Path
+    parameters: str  # of the search, such as nprobe=16; empty: as saved
+    k: int | None  # how many items it lists; None for what the metrics read
+
+
+def _indexes(given: Any) -> list[Index]:
+    """Every saved index that is given, one a direction; raises UsageError for another form."""
+    found: list[Index] = []
+    for direction, value, _ in _parts("index", given):
+        if not is_path(value):
+            what = f"{spell('index')} is {shown(value)}"
+            raise UsageError(what, fix="give a file: faiss.write_index(index, 'images.faiss')")
+        if direction is None:
+            fix = f"give {spell('index', f't2i={value}')} for an index of images, i2t={value} for one of texts"
+            raise UsageError(f"{spell('index')} has no direction", fix=fix)
+        stated = _PARAMETERS.fullmatch(str(value))
+        path, words = stated.groups() if stated else (str(value), "")
+        numbers = [re.fullmatch(r"(\w+)=([1-9][0-9]{0,8})", word) for word in words.split(",") if words]
+        named = {one[1]: one[2] for one in numbers if one}
+        if len(named) < len(numbers):
+            what = f"{spell('index')} takes '{words}' for its search"
+            raise UsageError(what, fix="give whole numbers above 0, each name once, as in FILE:nprobe=16,k=1000")
+        k = named.pop("k", None)
+        parameters = ",".join(f"{name}={number}" for name, number in named.items())
+        found.append(Index(direction, Path(path), parameters, None if k is None else int(k)))
+    if len({one.direction for one in found}) < len(found):
+        raise _refused("index", given)
+    return found
 
 
 def _bare(text: Any) -> Any:
@@ -265,7 +318,7 @@ def _of_run_folder(asked: Options) -> Options:
     return dataclasses.replace(asked, **changed)
 
 
-def check_input(given: Options) -> None:
+def check_input(given: Request) -> None:
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     inputs = [x for x in (given.images, given.scores, given.run) if x is not None]
     if len(inputs) != 1:
@@ -273,15 +326,17 @@ def check_input(given: Options) -> None:
         what = "nothing to evaluate" if not inputs else several
         fix = f"give a file of embeddings, or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
         raise UsageError(what, fix=fix)
-    needed = {"texts": given.images, "image_key": given.images, "text_key": given.images, "scores_key": given.scores}
+    scores = given.scores and (given.scores[0].value if given.scores[0].direction is None else given.scores)
+    needed = {"texts": given.images, "image_key": given.images, "text_key": given.images, "scores_key": scores}
     for name, beside in needed.items():
         if getattr(given, name) is not None and (beside is None or (name != "texts" and not is_path(beside))):
             what = "here" if beside is None else "for an array in memory"
             raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
-    files = inputs[0].values() if isinstance(inputs[0], Mapping) else inputs[:1]
-    for name in ("image_ids", "text_ids", "image_id_of_text"):
-        if getattr(given, name) is not None and (given.run is not None or any(map(is_path, files))):
-            raise UsageError(f"{name} has no meaning for a file", fix="save the ids in the file")
+    files = [one.value for one in given.scores] if given.scores else inputs[:1]
+    for name in (*IDS, "image_id_of_text"):
+        of_file = given.run is not None or (name not in IDS and any(map(is_path, files)))
+        if getattr(given, name) is not None and of_file:
+            raise UsageError(f"{spell(name)} has no meaning for a file", fix="save the ids in the file")
 
 
 def refuse_gains(word: str) -> None:
@@ -294,9 +349,10 @@ def _check(request: Request) -> None:
     """Refuse values that do not fit together, and a misspelt metric, kind of gains or split; raises UsageError."""
     if not math.isfinite(request.level):
         raise UsageError(f"{spell('level', request.level)} has no meaning", fix="give the smallest grade of a positive")
-    if idle := [direction for direction in request.rerank if direction not in request.directions]:
-        what = f"{spell('rerank')} gives {idle[0]}, and {request.directions[0]} alone is measured"
-        raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
+    for option, named in (("rerank", request.rerank), ("index", request.index)):
+        if idle := [one.direction for one in named if one.direction not in (None, *request.directions)]:
+            what = f"{spell(option)} gives {idle[0]}, and {request.directions[0]} alone is measured"
+            raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
     for word in request.names or ():
         refuse_gains(word)
     own = list(request.judgements)
@@ -393,16 +449,17 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
     Raises:
         UsageError: a name that judgements cannot have, a direction of them that is given twice, or another form.
     """
-    if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
+    if given is not None and not is_path(given) and not isinstance(given, (list, tuple, Mapping)):
         raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
     found: dict[str, list[Spec]] = {}
     for name, value in given.items() if isinstance(given, Mapping) else map(_named, listed(given)):
         if not isinstance(name, str):
             raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
         if not NAME.fullmatch(name):
-            raise UsageError(f"'{name[:60]}' cannot name judgements", fix="use lower-case letters, digits, - and _")
+            fix = "give a word of up to 41 lower-case letters, digits, - and _, as in qrels=FILE"
+            raise UsageError(f"'{name[:60]}' cannot name judgements", fix=fix)
         if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
-            raise UsageError(f"'{name}' names something else already", fix="give the judgements another name")
+            raise UsageError(f"'{name}' names something else already", fix="give another name, as in qrels=FILE")
         found.setdefault(name, []).extend(_specs(name, value))
     for name, parts in found.items():
         if len(parts) > 1 and sorted(part.holds for part in parts) != sorted(DIRECTIONS):
@@ -412,9 +469,12 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
 
 
 def _named(text: Any) -> tuple[str, str]:
-    """The name and the file of ``NAME=FILE``."""
-    name, equals, file = text.partition("=") if isinstance(text, str) else ("", "", "")
-    if not equals or not name.strip() or not file.strip():
+    """The name and the file of ``NAME=FILE``; a ``FILE`` alone has the name in front of the first dot."""
+    name, equals, file = str(text).partition("=") if is_path(text) else ("", "", "")
+    if not re.fullmatch(r"\s*[\w -]*", name) or not equals:  # a path before the first = is that of the file
+        file = str(text) if is_path(text) else ""
+        name = re.sub(r"[^a-z0-9_-]+", "-", Path(file.rpartition(":")[2]).name.partition(".")[0].lower()).strip("-_")
+    if not name.strip() or not file.strip():
         raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
     return name.strip(), file.strip()
 

@@ -6,7 +6,7 @@
 with a split, by the table of file formats in ``files``; ``misread`` refuses rows in another order; ``plan`` decides
 what is measured, from the tables of judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of
 the relevant items come from one pass over the scores (``rank.observe``), from lists of an index if these suffice
-(``depths``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
+(``engines.route``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
 (``graded.engine``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums, intervals,
 the signature and warnings, with the top of the rankings where it is kept, and what was evaluated, where and when.
 """
@@ -33,8 +33,9 @@ from ..results.model import Result
 from ..results.report import Report
 from ..sets.match import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, TestSet
-from . import assemble, binary, corrections, engines, graded, intra, misread, saved_run, second_stage, shards, system
+from . import assemble, binary, corrections, engines, graded, intra, misread, saved_run, second_stage, system
 from .assemble import Key
+from .indexed import recall
 from .inputs import Input
 from .plan import Plan, make_plan
 from .request import check_input, request
@@ -55,6 +56,7 @@ def evaluate(
     | Mapping[Direction, Any]
     | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
+    index: PathLike | Mapping[Direction, PathLike] | Sequence[PathLike] | None = None,
     split: TestSet | str | None = None,
     metrics: Names | None = None,
     gains: GainsLike = (),
@@ -71,8 +73,10 @@ def evaluate(
     image_key: str | None = None,
     text_key: str | None = None,
     scores_key: str | None = None,
-    image_ids: npt.ArrayLike | None = None,
-    text_ids: npt.ArrayLike | None = None,
+    image_ids: npt.ArrayLike | PathLike | None = None,
+    text_ids: npt.ArrayLike | PathLike | None = None,
+    query_ids: npt.ArrayLike | PathLike | None = None,
+    corpus_ids: npt.ArrayLike | PathLike | None = None,
     image_id_of_text: npt.ArrayLike | None = None,
     only: str | None = None,
     trust: bool = False,
@@ -119,7 +123,10 @@ def evaluate(
         captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
             order), for splits whose captions are not known here.
         image_key, text_key, scores_key: names of the arrays in a file.
-        image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
+        image_ids, text_ids: (image,) and (text,) ids of rows that have none, integers or strings; or a file of them:
+            ``.npy``, a JSON list, or a text with one a line.
+        query_ids, corpus_ids: the same where the rows of images are queries and those of texts a corpus, of which
+            ``judgements`` say what is relevant.
         image_id_of_text: (text,) the id of the image of every text, if neither a declared split nor the ids give it;
             without ``image_ids`` the row of the image, from 0.
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
@@ -142,6 +149,8 @@ def evaluate(
             one constant stand for pairs without a score. See ``docs/scores.md``.
         combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
         rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
+        index: saved FAISS indexes, ``{"t2i": "images.faiss"}``, with parameters of the search behind the name:
+            ``images.faiss:nprobe=16,k=1000``. Their lists are re-ranked by exact scores. See ``docs/backends.md``.
 
     Args, relevance:
         gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``, or gains computed elsewhere: a file,
@@ -192,37 +201,23 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
-    started = assemble.now()
-    asked = request(
-        images=images, texts=texts, scores=scores, run=run, fuse=fuse, rerank=rerank, split=split, metrics=metrics,
-        gains=gains, judgements=judgements, level=level, captions=captions, human_data=human_data, direction=direction,
-        similarity=similarity, ties=ties, no_positive=no_positive, short_lists=short_lists,
-        captions_per_image=captions_per_image, image_key=image_key, text_key=text_key, scores_key=scores_key,
-        image_ids=image_ids, text_ids=text_ids, image_id_of_text=image_id_of_text, only=only, trust=trust,
-        save_run=save_run, depth=depth, lists=lists, ci=ci, weights=weights, normalise=normalise, combine=combine,
-        rerank_depth=rerank_depth, resamples=resamples, seed=seed, interval=interval, threads=threads, backend=backend,
-        engine=engine, scheduler=scheduler, workers=workers, resume=resume, progress=progress,
-    )  # fmt: skip
+    asked, started = request(**locals()), assemble.now()
     check_input(asked)
-    if asked.engine != "local" and asked.run is None:
-        shards.elsewhere(asked)  # what is in memory is refused before anything is read
     sources = asked.beside
     with logged(), read_once():
         data = system.read(asked)
         sources = [*data.sources, *sources]
         if asked.save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(asked.save_run)).values()), sources)
-        report, observed, plan = run_evaluation(data, make_plan(data, asked))
-    other = {"backend": plan.backend} if plan.backend != asked.backend else {}
-    report = assemble.attach(
-        report, started, asked.threads, sources, plan.backend, plan.engine, {**asked.settings, **other}
-    )
+        report, observed, backend = run_evaluation(data, make_plan(data, asked))
+    other = {"backend": backend} if backend != asked.backend else {}
+    report = assemble.attach(report, started, asked.threads, sources, backend, {**asked.settings, **other})
     if asked.save_run is not None:
         saved_run.write(Path(asked.save_run), data.split, observed, asked.kept)
     return report
 
 
-def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], Plan]:
+def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], str]:
     """Rank, score and report, once more by numpy where a GPU fails that ``auto`` has chosen.
 
     A GPU that the user has named is not replaced: the error says what is wrong with it.
@@ -232,30 +227,30 @@ def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Obs
         plan: what is measured.
 
     Returns:
-        The report, the ranks and the top of the rankings, and the plan that was met.
+        The report, the ranks and the top of the rankings, and the back-end that ranked.
     """
-    misread.check(data, plan.directions, plan.request.trust)
+    misread.check(data, plan)
     # Before all the work, which would be lost where the ratings are missing.
     within = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
     if plan.request.correction is not None:
         data = corrections.apply(data, plan)
+    backend = plan.request.backend
     try:
-        return *_measured(data, plan, *within), plan
+        return *_measured(data, plan, backend, *within), backend
     except (DeviceFault, RuntimeError) as error:
         of_device = isinstance(error, DeviceFault) or (is_of_torch(error) and "cuda" in chosen(AUTO)[0])
-        if plan.backend != AUTO or not of_device:
+        if backend != AUTO or not of_device:
             raise
         failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
-    plan = replace(plan, backend="numpy")
-    report, observed = _measured(data, plan, *within)
-    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, plan
+    report, observed = _measured(data, plan, "numpy", *within)
+    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, "numpy"
 
 
 def _measured(
-    data: Input, plan: Plan, within: dict[Key, Result], ratings: str | None
+    data: Input, plan: Plan, backend: str, within: dict[Key, Result], ratings: str | None
 ) -> tuple[Report, dict[Direction, Observation]]:
     """The report, with values ``within`` the modalities, and the ranks and the top of the rankings."""
-    with engines.start(data, plan) as engine:
+    with engines.start(data, plan, backend) as engine:
         observed = dict(plan.listed)
         if data.system is not None:
             for d, one in engine.observe(data.system).items():
@@ -267,7 +262,8 @@ def _measured(
         if plan.graded:
             results |= graded.results(plan, data, engine, observed)
         report = assemble.report(plan, data, observed, results | within, ratings)
-        report = replace(report, provenance=dict(engine.facts))
+        listed = {"index": recall(data, plan, backend)} if data.index else {}
+        report = replace(report, provenance={**engine.facts, **listed})
     if plan.lists:
         report = replace(report, lists=assemble.kept_lists(plan, observed))
     return report, observed

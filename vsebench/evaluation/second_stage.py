@@ -25,7 +25,7 @@ from ..rank.order import top_lists
 from ..rank.scorers import Matrix, Scorer
 from ..rank.sums import finite
 from ..rank.tops import ranks_after
-from ..relevance.gains import Entries, of_pairs
+from ..relevance.gains import entries_of, of_pairs
 from ..results.model import printed
 from ..sets import owners
 from ..sets.items import TOGETHER, align_scores, uncomputed
@@ -33,7 +33,7 @@ from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestS
 from . import binary
 from .inputs import Input, SecondScores, in_memory
 from .plan import Plan
-from .request import Request, matrices
+from .request import Request
 from .top_scored import constant, scored
 
 MARK = -100.0  # what released code fills the scores with
@@ -47,9 +47,8 @@ def read(data: Input, request: Request) -> Input:
         UsageError: complete scores without a depth.
         BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
-    given, rows = matrices(request.rerank)
-    second = {d: _of_direction(value, d, data.split, request, rows.get(d)) for d, value in given.items()}
-    sources = tuple(path for path in given.values() if isinstance(path, Path))
+    second = {d: _of_direction(value, d, data.split, request, rows or None) for d, value, rows in request.rerank}
+    sources = tuple(one.value for one in request.rerank if isinstance(one.value, Path))
     return replace(data, second=second, sources=(*data.sources, *sources))
 
 
@@ -137,8 +136,13 @@ def _entries(path: Path, direction: Direction, split: TestSet) -> SecondScores:
     note(*(f"re-ranking, {sentence}" for sentence in found.notes))
     if lost := entries.outside.nnz:
         note(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
-    known = Entries(entries.inside)
-    return SecondScores(lambda query, item: known.of(query, item, np.nan), np.diff(entries.inside.indptr))
+    known, numbers = entries.inside.copy(), np.append(entries.inside.data, np.nan)
+    known.data = np.arange(1, known.nnz + 1)
+
+    def of(query: Int, item: Int) -> Float:
+        return np.asarray(numbers[entries_of(known, query, item) - 1])
+
+    return SecondScores(of, np.diff(known.indptr))
 
 
 def apply(

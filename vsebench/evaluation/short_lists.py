@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import BadInput, count_of
 from ..graded.engine import candidates_of
-from ..graded.rankings import deepest_rank
-from ..graded.rankings import plan as rankings_of
+from ..graded.rankings import Ranking, deepest_rank
 from ..log import note, warn
 from ..metrics import Metric
 from ..options import spell
 from ..rank.count import Targets
 from ..rank.tops import ranks
-from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, TestSet, Tops, sides_of
+from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, TestSet, Tops
+from .inputs import Indexed
 
 
 def observe(
@@ -31,22 +31,14 @@ def observe(
     }
 
 
-@dataclass(frozen=True)
-class Short:
-    """A metric that reads deeper than a list.
-
-    Attributes:
-        metric, direction: which.
-        detail: the first query whose list is too short, its length and the depth needed, or how many have no list.
-        impossible: it has no value even if items that are not listed count as not found.
-        missing: number of queries without a list.
-    """
+class Short(NamedTuple):
+    """A metric that reads deeper than a list."""
 
     metric: Metric
     direction: Direction
-    detail: str
-    impossible: bool
-    missing: int = 0
+    detail: str  # the first query whose list is too short, its length and the depth needed, or how many have no list
+    impossible: bool  # it has no value even if items that are not listed count as not found
+    missing: int = 0  # number of queries without a list
 
     def __str__(self) -> str:
         return f"{self.metric} {self.direction}"
@@ -62,6 +54,9 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
                 wanted = np.where(found_at.best() == UNRANKED, gallery, 0)
+            elif m.family.depth == "all":  # every positive
+                away = np.bincount(found_at.relevance.query_of, found_at.rank == UNRANKED, len(found_at.depth))
+                wanted = np.where(away > 0, gallery, 0)
             elif m.family.depth == "R":
                 wanted = found_at.relevance.size
             lost = m.unit == "rank" and bool((found_at.best() == UNRANKED).any())
@@ -70,17 +65,19 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
     return found
 
 
-def graded_too_short(
-    metrics: Sequence[Metric], split: TestSet, lists: Mapping[Direction, Tops], directions: Sequence[Direction]
-) -> list[Short]:
-    """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
+def known_depth(ranking: Ranking, lists: Mapping[Direction, Tops]) -> Int:
+    """(query,) how many candidates of a ranking the lists of its queries have."""
+    return candidates_of(ranking, lists[DIRECTIONS[ranking.side]]).depth[ranking.queries]
+
+
+def graded_too_short(rankings: Sequence[Ranking], lists: Mapping[Direction, Tops]) -> list[Short]:
+    """Graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
-    for ranking in rankings_of([m for m in metrics if m.graded], split, sides_of(directions)):
-        direction = DIRECTIONS[ranking.side]
-        known = candidates_of(ranking, lists[direction]).depth[ranking.queries]
+    for ranking in rankings:
+        direction, known = DIRECTIONS[ranking.side], known_depth(ranking, lists)
         for m in ranking.metrics:
             wanted = deepest_rank(m, ranking)
-            found += _short(m, direction, ranking.queries, known, wanted, True, split, lists[direction])
+            found += _short(m, direction, ranking.queries, known, wanted, True, ranking.test, lists[direction])
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
 
 
@@ -102,8 +99,9 @@ def _short(
 
 
 def long_enough(
-    metrics: Sequence[Metric], short: Sequence[Short], named: Collection[Metric], where: Path, short_lists: str
-) -> list[Metric]:
+    metrics: Sequence[Metric], short: Sequence[Short], named: Collection[Metric], where: Path, short_lists: str,
+    index: Mapping[Direction, Indexed],
+) -> list[Metric]:  # fmt: skip
     """The metrics that can be measured, sums only with all their parts; a warning is about what counts as not found.
 
     Raises:
@@ -123,8 +121,11 @@ def long_enough(
         names, first = ", ".join(map(str, by_name)), by_name[0]
         what = f"the lists are too short for {names}: for {first} {first.detail}"
         if first.missing:
-            what = f"the lists are incomplete for {names}: {first.detail}; is the file truncated?"
+            truncated = "" if index else "; is the file truncated?"
+            what = f"the lists are incomplete for {names}: {first.detail}{truncated}"
         longer = "give every query a list" if first.missing else "store longer lists"
+        if one := index.get(first.direction):
+            where, longer = one.file, f"search more ({spell('index', one.more)})"
         raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
     if counted := ", ".join(str(s) for s in short if s not in refused):
         warn(f"lists are too short for {counted}; items that are not in them count as not found")

@@ -1,7 +1,7 @@
 """The system that is evaluated: its scores as they are read, and the steps that are asked for.
 
 Steps take what is ranked and give it with other scores, or lists, and one line of provenance, a field of the signature
-(``Input.stages``). Fusion is here, ``only`` and ``corrections`` have a file each; corrections follow the plan, after
+(``Input.stages``). Fusion and ``only`` are here, ``corrections`` have a file of their own; they follow the plan, after
 ``misread`` has seen the scores as they were given. ``second_stage`` puts the top of the rankings in another order.
 """
 
@@ -19,20 +19,26 @@ import numpy as np
 from ..arrays import is_path
 from ..errors import BadInput, UsageError
 from ..files import read as files
+from ..files.columns import of_items
 from ..files.members import opened
+from ..files.records import missing, text_of
+from ..files.regular import expanded
 from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, System, rows_of
 from ..rank.sums import finite, weighted_sum
+from ..relevance.sources import SOURCES
 from ..sets import owners
 from ..sets.items import last_of_all
+from ..sets.match import with_captions
+from ..sets.owners import ranks
 from ..sets.published import warning_of
 from ..signature import ENCODER
-from ..types import DIRECTIONS, NONE, Direction, Tops
-from . import inputs, only, second_stage
+from ..types import DIRECTIONS, NONE, Direction, Embeddings, TestSet, Tops
+from . import indexed, inputs, second_stage
 from .inputs import Input
-from .misread import LEVEL, sampled_queries
-from .request import Request, matrices, runs
+from .misread import LEVEL, own_images, sampled_queries
+from .request import PART_GRAMMAR, Given, Request
 from .top_scored import SMALLEST
 
 # What the scores or lists may be, or another option, with which a step has no meaning.
@@ -40,6 +46,7 @@ REFUSED = {
     "normalise": ("lists", "folds"),
     "rerank": ("lists", "folds", "only", "ties"),
     "only": ("lists", "folds", "gains"),
+    "index": ("lists", "no vectors", "fuse", "normalise", "rerank", "only", "ties", "save_run"),
 }
 
 
@@ -49,7 +56,7 @@ def read(request: Request) -> Input:
     Every process of an evaluation reads its input with this function.
 
     Raises:
-        BadInput, MissingPackage: as ``inputs.read``, ``fuse``, ``second_stage.read``, ``only.only``.
+        BadInput, MissingPackage: as ``inputs.read``, ``fuse``, ``second_stage.read``, ``only``.
         UsageError: as these, or a step that has no meaning for the input.
     """
     data = inputs.read(request)
@@ -58,20 +65,28 @@ def read(request: Request) -> Input:
     if request.fuse:
         data = fuse(data, request)
     data = _without_excluded(data, request)
+    if request.index:
+        return indexed.read(data, request)
     if request.rerank:
         data = second_stage.read(data, request)
-    return data if request.part is None else only.only(data, request)
+    return data if request.part is None else only(data, request)
 
 
 def _check(data: Input, request: Request) -> None:
     """Raise UsageError for a step that has no meaning for the input."""
-    given = {"normalise": request.correction, "rerank": request.rerank, "only": request.part}
+    for name in ("scores", "run", "rerank", "index") if data.split.one_way else ():
+        if any(one.direction == "t2i" for one in getattr(request, name) or ()):
+            what = f"{spell(name)} of t2i has no meaning for queries and a corpus: queries are the rows"
+            raise UsageError(what, fix="give that of i2t alone")
+    given = {"normalise": request.correction, "rerank": request.rerank, "only": request.part, "index": request.index}
     one, whole = "leave out one of them", f"give a set without folds ({spell('split', 'coco-5k')} instead of coco-1k)"
-    gains = "" if request.part is None else only.gains_of_rows(request)
+    gains = "" if request.part is None else gains_of_rows(request)
     found = {
         "lists": ("retrieved lists" * (data.lists is not None), "leave it out, or give embeddings or scores"),
         "folds": (f"the folds of {data.split.name}" * data.split.in_folds, f"leave it out, or {whole}"),
-        "only": (spell("only") * bool(request.part), one),
+        "no vectors": ("a score matrix" * (data.lists is None and not data.of_vectors), "give embeddings"),
+        **{name: (spell(name) * bool(getattr(request, name)), one) for name in ("fuse", "normalise", "rerank", "only")},
+        "save_run": (spell("save_run") * bool(request.save_run), one),
         "ties": (spell("ties", request.ties) * (request.ties != "index"), one),
         "gains": (gains, f"give gains that are made from captions, such as cider, or leave out {spell('only')}"),
     }
@@ -112,7 +127,6 @@ def _without_excluded(data: Input, request: Request) -> Input:
 
 SAMPLE = 256  # queries of which two systems are compared
 GOOD = 0.3  # R@1 from which systems have more in common than own items
-INPUTS = ("images", "texts", "scores", "run", "image_ids", "text_ids", "image_id_of_text")
 CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
 
@@ -121,8 +135,8 @@ def fuse(data: Input, request: Request) -> Input:
 
     Args:
         data: the first system.
-        request: with ``fuse``, files of embeddings or score matrices, or arrays of scores, and of retrieved lists runs;
-            and with ``weights``, one a system, the first one first.
+        request: with ``fuse``, files of embeddings, scores or retrieved lists; and with ``weights``, one a system, the
+            first one first.
 
     Raises:
         BadInput, MissingPackage: another system cannot be read or is of other items, or the sums are too large.
@@ -130,7 +144,8 @@ def fuse(data: Input, request: Request) -> Input:
     systems, weights = [data], request.weights
     scored = directions = tuple(d for d in data.directions if d in request.directions)
     for other in request.fuse:
-        one, where = _read(other, data, request), Path(other) if is_path(other) else None
+        one = _read(other, data, request)
+        where = None if one.where == inputs.ARRAYS else one.where
         if not np.array_equal(one.split.columns.ids, data.split.columns.ids):
             raise BadInput("is of other items", where=where, fix="fuse systems of the same test set")
         if lacking := [d for d in directions if d not in one.directions]:
@@ -165,7 +180,7 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     """
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
-    queries, of_image = (NONE, NONE) if known else sampled_queries(data, direction, SAMPLE)
+    queries, of_image = (NONE, NONE) if known else sampled_queries(data, own_images(data.split, direction), SAMPLE)
     if len(of_image) < SMALLEST or items < SMALLEST:
         return
     good, best = [], []
@@ -184,15 +199,15 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
         warn(f"{name}: {what}queries, as by chance: its rows, which have no ids, may be in another order")
 
 
-def _read(other: Any, data: Input, request: Request) -> Input:
+def _read(other: Sequence[Given], data: Input, request: Request) -> Input:
     """Another system, on the split of the first; rows without ids are in the order of the first."""
-    alone: dict[str, Any] = {**dict.fromkeys(INPUTS), "fuse": [], "split": data.split}
     if data.lists is not None:
-        return inputs.read(replace(request, **alone | {"run": runs(other)}))
-    scores, rows = matrices(other)
-    if is_path(scores) and not rows and files.holds_both(opened(Path(scores))):
-        return inputs.read(replace(request, **alone | {"images": scores}))
-    return inputs.read(replace(request, **alone | {"scores": scores, "score_rows": rows, "similarity": "auto"}))
+        return inputs.lists(other, request, data.split)
+    direction, file, how = other[0]
+    if is_path(file) and direction is None and not how and files.holds_both(opened(Path(file))):
+        raw = files.read_embeddings(Path(file), image_key=request.image_key, text_key=request.text_key)
+        return inputs.of_vectors(raw, request, data.split)
+    return inputs.scores(other, request, data.split, fused=True)
 
 
 def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> Tops:
@@ -210,3 +225,78 @@ def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> T
         lists.append(items[order])
         ties.append(np.diff(scores[order], prepend=np.inf) == 0)
     return Tops.ragged(lists, systems[0].gallery, ties)
+
+
+def only(data: Input, request: Request) -> Input:
+    """The images and captions with a value in a column of a file.
+
+    A column of captions keeps these captions and their images, one of images these images and all of their captions.
+    Where captions have no image of their own, all items of the other side are kept.
+
+    Args:
+        data: everything that was read.
+        request: with ``part``.
+
+    Raises:
+        UsageError: no file.
+        BadInput: the file has no such column, or no item has the value.
+    """
+    assert request.part is not None
+    said, named, column, wanted = request.part
+    path = named or request.captions_file
+    if path is None:
+        fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
+        raise UsageError(f"{spell('only', said)} names no file", fix=fix)
+    split = data.split
+    kind = "captions" if path == request.captions_file else "columns"
+    name, side, values = of_items(path, column, split, kind)
+    kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
+    if not len(kept):
+        known = sorted(set().union(*map(_texts, values)))
+        what = f"no {side} has {name}={','.join(sorted(wanted))}; values are {', '.join(known[:8]) or 'none'}"
+        raise BadInput(what, where=path, fix="name one of these")
+    images, captions = map(np.arange, split.shape)
+    if split.image_of is None:
+        images, captions = (images, kept) if side == "caption" else (kept, captions)
+    elif side == "caption":
+        captions, images = kept, np.unique(split.owners[kept])
+    else:
+        captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
+    if request.captions is not None:  # which have a row for every caption of the file
+        split = with_captions(split, request.captions)
+    sides = split.sides if split.name == "custom" else [replace(side, places=None) for side in split.sides]
+    first, second = (side.take(some) for side, some in zip(sides, (images, captions), strict=True))
+    image_of = None if split.image_of is None else np.searchsorted(images, split.owners[captions])
+    part = TestSet("custom", first, second, image_of, ordered=split.ordered)
+    note(
+        f"only {said}: {len(images):,} of {len(split.rows.ids):,} images and {len(captions):,} of "
+        f"{len(split.columns.ids):,} captions are the queries and the gallery"
+    )
+    system, vectors = data.system and data.system.take(images, captions), data.vectors
+    if vectors is not None:
+        both = zip(vectors, (images, captions), strict=True)
+        image, caption = (Embeddings(side.modality, side.ids[k], side.vectors[k]) for side, k in both)
+        vectors = image, caption
+    first_rows, second_rows = (
+        None if r is None else ranks(r[k]) for r, k in zip(data.rows, (images, captions), strict=True)
+    )
+    return replace(
+        data, split=part, system=system, vectors=vectors, rows=(first_rows, second_rows), complete=data.split
+    )
+
+
+def gains_of_rows(request: Request) -> str:
+    """The first gains, or caption vectors, that have rows of the complete data set; empty without any."""
+    for kind, spec in request.gains.items():
+        file = spec.argument is not None and expanded(spec.argument).is_file()
+        if spec.values is not None or SOURCES[kind].endings or (kind == "sentence" and file):
+            return f"gains '{kind}' of the complete data set"
+    return ""
+
+
+def _texts(value: Any) -> set[str]:
+    """The words of a field: one, several of a list, or none."""
+    if missing(value):
+        return set()
+    several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
+    return {text_of(v) for v in several}

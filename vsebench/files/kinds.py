@@ -174,6 +174,46 @@ def by_query(document: Any) -> Rows | None:
     return out
 
 
+def predicted(document: Any) -> Rows | None:
+    """Predictions of MTEB: items with scores by query, inside a split, inside a subset, beside what is said of a model.
+
+    Raises:
+        BadInput: several subsets or splits, which are test sets of their own.
+    """
+    if not isinstance(document, Mapping):
+        return None
+    found = {subset: splits for subset, splits in document.items() if subset != "mteb_model_meta"}
+    sets = {
+        f"[{subset!r}][{split!r}]": queries
+        for subset, splits in found.items() if isinstance(splits, Mapping)
+        for split, queries in splits.items() if isinstance(queries, Mapping)
+        if queries and all(isinstance(items, Mapping) for items in queries.values())
+    }  # fmt: skip
+    if len(sets) > 1:
+        one = next(iter(sets))
+        what, fix = f"has the predictions of {len(sets)} sets: {', '.join(sets)[:100]}", "evaluate each by itself"
+        raise BadInput(what, fix=f"{fix}: json.dump(json.load(open(FILE)){one}, open('one.json', 'w'))")
+    return by_query(next(iter(sets.values()))) if sets else by_query(found) if len(found) < len(document) else None
+
+
+def searched(document: Any) -> Rows | None:
+    """Results of a search by sentence-transformers: one record a query, with ``results`` of an item and a score."""
+    document = [document] if isinstance(document, Mapping) else document  # of one line
+    first = document[0] if isinstance(document, list) and document else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("results"), list):
+        return None
+    out: dict[str, list[Any]] = {name: [] for name in ("query", "item", "number", "place")}
+    for at, record in enumerate(document, 1):
+        found = record.get("results") if isinstance(record, Mapping) else None
+        if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+            raise BadInput(f"record {at} has {shown(found)}, no list of results")
+        for one in found or [dict[str, Any]()]:
+            item, number = one.get("corpus_id", NOT_GIVEN), one.get("score", NOT_GIVEN)
+            for name, value in zip(out, (record.get("query_id"), item, number, at), strict=True):
+                out[name].append(value)
+    return out
+
+
 def triples(document: Any) -> Rows | None:
     """A list of (query, item) or (query, item, number)."""
     if not isinstance(document, (list, tuple)) or any(isinstance(row, Mapping) for row in document[:1]):
@@ -200,7 +240,7 @@ def trec(places: Mapping[int, Mapping[str, int]]) -> Callable[[Sequence[str]], R
             if len(cells) != width or not of:
                 if not line.strip():
                     continue
-                expected = width if of else " or ".join(map(str, places))
+                expected = width if of else " or ".join(", ".join(map(str, places)).rsplit(", ", 1))
                 what = f"line {number:,} has {count_of(len(cells), 'column')}, expected {expected}"
                 raise BadInput(f"{what}: {' '.join(cells)[:80]!r}")
             for column, (field, at) in zip(columns, of.items(), strict=True):
@@ -304,8 +344,10 @@ _OF_PAIRS = _names(
 )
 _IDS_OF_PAIRS = (("query",), ("item",), ("image",), ("caption",))
 _PAIR = {"query": 0, "item": 1}
-_RUNS = trec({3: {**_PAIR, "number": 2}, 6: {"query": 0, "item": 2, "rank": 3, "number": 4}})
-_QRELS = trec({2: _PAIR, 3: {**_PAIR, "number": 2}, 4: {**_PAIR, "item": 2, "number": 3}})
+_RUN = {"query": 0, "item": 2, "rank": 3, "number": 4}
+_RUNS = trec({3: {**_PAIR, "number": 2}, 6: _RUN, 7: _RUN})  # 7 of M-BEIR, with the task
+_QREL = {**_PAIR, "item": 2, "number": 3}
+_QRELS = trec({2: _PAIR, 3: {**_PAIR, "number": 2}, 4: _QREL, 5: _QREL})  # 5 of M-BEIR
 _TABLE = "or a table with the columns image_id, caption_id and"
 
 KINDS = {
@@ -338,12 +380,13 @@ KINDS = {
     ),
     "scores": Kind(
         "scores", f"write a line `query item score`, {_TABLE} score", {**_OF_PAIRS, **_names(number=_SCORES)},
-        _IDS_OF_PAIRS, (by_query, triples), _RUNS, marks="\t|;, ",
+        _IDS_OF_PAIRS, (searched, predicted, by_query, triples), _RUNS, marks="\t|;, ",
         json='write {"<image id>": {"<caption id>": score}}, or both under i2t and t2i',
     ),
     "lists": Kind(
         "retrieved lists", "write six columns a line: query Q0 item rank score tag; or three: query item score",
-        {**_OF_PAIRS, **_names(number=_SCORES)}, _IDS_OF_PAIRS, (by_query, triples), _RUNS, marks="\t|;, ",
+        {**_OF_PAIRS, **_names(number=_SCORES)}, _IDS_OF_PAIRS,
+        (searched, predicted, by_query, triples), _RUNS, marks="\t|;, ",
         json='write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}, or '
         "{item id: score} for a list",
     ),

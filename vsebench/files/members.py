@@ -62,9 +62,21 @@ TEXTS = Field(
     ),
     "text_key",
 )
+_CORPUS = ("corpus", "document", "doc", "passage", "item", "candidate", "gallery")
+QUERY_VECTORS = Field("query vectors", _vectors_of("query", "queries", plain=("query", "queries")), "image_key")
+CORPUS_VECTORS = Field(
+    "corpus vectors",
+    _vectors_of(*_CORPUS, *(f"{x}s" for x in _CORPUS[1:-1]), plain=(*_CORPUS, *(f"{x}s" for x in _CORPUS[1:-1]))),
+    "text_key",
+)
 # Names that vectors of the other side do not have; "clip" may be the model, and a query an image.
 _OF_ONE_SIDE = {name for name in (*IMAGES.names, *TEXTS.names) if not name.startswith(("clip", "query"))}
 IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids", "video_ids", "vid_ids", "clip_ids", "audio_ids"))
+QUERY_IDS = Field("query ids", ("query_ids", "queries_ids", "query_id", "qids", "qid"))
+CORPUS_IDS = Field(
+    "corpus ids",
+    (*(f"{x}{end}" for x in _CORPUS for end in ("_ids", "s_ids", "_id")), "docids", "docid", "dids", "pids"),
+)
 NAMES = ("image_names", "video_names", "video_name", "file_names", "filenames")  # of images, in place of ids
 TEXT_IDS = Field(
     "text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids", "sen_ids", "sent_ids")
@@ -95,9 +107,13 @@ SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities",
 
 Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
 OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
+OF_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
+OF_QUERIES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
 # Names of arrays that are no vectors.
-IDS = (*IMAGE_IDS.names, *TEXT_IDS.names, *IMAGE_OF_TEXT.names, "ids", "id", "keys")
+_NAMED = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT, QUERY_IDS, CORPUS_IDS)
+IDS = (*(name for field in _NAMED for name in field.names), "ids", "id", "keys")
 _BESIDE = (*IDS, *CAPTIONS.names)
+_VECTORS = tuple(name for field in (IMAGES, TEXTS, QUERY_VECTORS, CORPUS_VECTORS) for name in field.names)
 _PART = re.compile(r"(.+?)[/_](?:batch_)?[0-9]{1,9}")  # of an array, and its number
 LEAST_PARTS = 4  # vectors, each under its id
 
@@ -171,7 +187,7 @@ def gathered(members: list[Member]) -> list[Member]:
     for member in members:
         batch, group = _PART.fullmatch(member.name), member.name.rpartition("/")[0]
         stem = batch[1].rsplit("/", 1)[-1].lower() if batch else ""
-        if batch and member.shape and stem in (_BESIDE if len(member.shape) == 1 else (*IMAGES.names, *TEXTS.names)):
+        if batch and member.shape and stem in (_BESIDE if len(member.shape) == 1 else _VECTORS):
             group = f"{batch[1]}#"
         groups.setdefault(group, []).append(member)
     for group, found in groups.items():

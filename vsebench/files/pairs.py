@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, NONE, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
+from ..types import DIRECTIONS, NONE, QUERIES, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
 from .ids import match
 from .kinds import KINDS
 from .raw import shown
@@ -137,7 +137,9 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
         if len(lost):
             of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
             counted = count_of(len(lost), f"{of} is", f"{of} are")
-            notes.append(f"{direction}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})")
+            notes.append(
+                f"{test.way(direction)}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})"
+            )
     kept = query[pairs.query] >= 0
     placed = replace(
         pairs, direction=direction, queries=sides[0].ids, items=sides[1].ids,
@@ -173,6 +175,11 @@ def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
     """The direction that the pairs state, or whose ids fit."""
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
+    if test.one_way and pairs.direction in (None, DIRECTIONS[0]):
+        if found["i2t"] < 0.5 < found["t2i"]:
+            what = "queries and corpus look swapped: its queries are ids of the corpus, and its items those of queries"
+            raise BadInput(what, where=pairs.where, fix="exchange the vectors of the two, or the columns of the pairs")
+        return DIRECTIONS[0]
     if pairs.direction is not None:
         other = QUERIES_OF[pairs.direction]
         if found[pairs.direction] < 0.5 < found[other]:
@@ -194,7 +201,7 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
     if len(lost):
         of = f"of the {len(pairs.given):,} query ids"
         raise BadInput(
-            f"{direction}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{test.name}' "
+            f"{test.way(direction)}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{test.name}' "
             f"(first: {shown(pairs.queries[lost[0]])})",
             where=pairs.where,
             fix=f"leave them out or give the right {spell('split')}",
@@ -203,9 +210,10 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
     if len(unknown):
         of, first = f"of the {len(pairs.given):,} lists", unknown[0]
         lists = len(np.unique(pairs.query[unknown]))
+        named = f"first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]}"
         raise BadInput(
-            f"{direction}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split '{test.name}' "
-            f"(first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]})",
+            f"{test.way(direction)}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split "
+            f"'{test.name}' ({named})",
             where=pairs.where,
             fix="rank the items of the split and nothing else",
         )
@@ -222,4 +230,7 @@ def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split:
         first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
         what = f"{lost:,} of {len(at):,} {side.name} ids are not in split '{split}' (first: {first})"
         fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
+        if side.numbered and side.name in QUERIES:
+            named = f"{side.name}_ids"
+            fix = f"save {named} with the vectors, or give {spell(named, 'FILE')}: without them ids are rows, from 0"
         raise BadInput(what, where=where, fix=fix)

@@ -83,6 +83,7 @@ class Raw:
             A column of a table or of metadata holds ids, never rows.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
+        sides: what the rows of the two arrays are.
         derived: ``image_of_text`` is not in the file: it follows from rows that repeat or are padding.
     """
 
@@ -96,6 +97,7 @@ class Raw:
     captions: tuple[str, ...] | None = None
     encoder: str = ""
     derived: bool = False
+    sides: tuple[str, str] = ("image", "text")
 
     @property
     def values(self) -> Array:
@@ -131,20 +133,23 @@ class Raw:
 CHUNK = 1 << 20  # numbers that a thread checks together, so that a memory-mapped file is never copied
 
 
-def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | None, text_ids: Ids | None) -> None:
+def check_vectors(
+    images: Array, texts: Array, where: Path, image_ids: Ids | None, text_ids: Ids | None,
+    sides: tuple[str, str] = ("image", "text"),
+) -> None:  # fmt: skip
     """Refuse arrays that cannot be a pair of embedding matrices, (row, dim) each.
 
     Raises:
         BadInput: not two-dimensional (region features are named as such), empty, widths that differ, a NaN or
             infinite value (first row named), a zero vector (first row named).
     """
-    for side, array in (("image", images), ("text", texts)):
+    for side, array in zip(sides, (images, texts), strict=True):
         if array.dtype.kind != "f":
             raise BadInput(f"{side} array has dtype {array.dtype}, expected floats", where=where, fix="save float32")
         if array.ndim == 3:
-            n, regions, dim = array.shape
+            (n, regions, dim), of = array.shape, f"{side}s" if sides[0] == "image" else "rows"
             raise BadInput(
-                f"{side} array has shape {array.shape}: {regions} vectors of {dim} numbers for each of {n} {side}s. "
+                f"{side} array has shape {array.shape}: {regions} vectors of {dim} numbers for each of {n} {of}. "
                 "These are region (or token) features, the input of a model, and not embeddings",
                 where=where,
                 fix=f"save one vector a row (join batches), or give the scores of the model with {spell('scores')}",
@@ -155,10 +160,10 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
         if 0 in array.shape:
             raise BadInput(f"{side} array is empty: shape {array.shape}", where=where, fix="save at least one vector")
     if images.shape[1] != texts.shape[1]:
-        what = f"image vectors have {images.shape[1]} numbers and text vectors {texts.shape[1]}"
+        what = f"{sides[0]} vectors have {images.shape[1]} numbers and {sides[1]} vectors {texts.shape[1]}"
         raise BadInput(what, where=where, fix="save both in the joint space of the model, after its projections")
     low, high = SAFE_LENGTH
-    for side, array, ids in (("image", images, image_ids), ("text", texts, text_ids)):
+    for side, array, ids in zip(sides, (images, texts), (image_ids, text_ids), strict=True):
         bad = _first_row(array, _unrankable)
         if bad is None:
             continue

@@ -14,15 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import BadInput, UsageError
 from ..log import note
 from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
-from ..types import Ids
+from ..types import QUERIES, Ids
 from .arrow_tables import SHARD, has_vectors
 from .formats import FORMATS, expect, suffixes
-from .ids import as_strings
+from .ids import as_ids, as_strings
 from .members import (
     CAPTIONS,
     IDS,
@@ -30,12 +32,13 @@ from .members import (
     IMAGE_OF_TEXT,
     IMAGES,
     OF_BOTH,
+    OF_QUERIES,
+    OF_SIDES,
     SCORES,
     TEXT_IDS,
     TEXTS,
     ArrayFile,
     Field,
-    Ids3,
     describe,
     floats,
     ids_beside,
@@ -49,18 +52,18 @@ from .members import (
     stored,
 )
 from .raw import FLOATS, Member, Raw
+from .textfile import parse_json, read_text, text_lines
 
 StrPath = str | os.PathLike[str]
 
 ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
 _BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
+Sides = tuple[tuple[Field, Field, str], tuple[Field, Field, str]]
 _MASK = re.compile(r"(?<!image_)masks?$|^(valid|exists)$")
 _COUNTS = ("lengths", "caption_lengths", "num_captions", "n_captions", "caption_counts", "counts")
 # The image ids of a file of texts are those of the images they belong to.
-_IDS: dict[str, Ids3] = {
-    "image": ((IMAGE_IDS, _BARE_IDS), (), ()),
-    "text": ((), (TEXT_IDS, _BARE_IDS), (IMAGE_OF_TEXT, IMAGE_IDS)),
-}
+_OWNERS: dict[Sides, tuple[Field, ...]] = {OF_SIDES: (IMAGE_OF_TEXT, IMAGE_IDS), OF_QUERIES: ()}
+_NAMES = {OF_SIDES: ("image", "text"), OF_QUERIES: QUERIES}
 
 
 def _vectors_as_text() -> str:
@@ -142,10 +145,30 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
     return ids_of(named, path), as_strings(captions.load(), captions.name, path)
 
 
+def read_ids(path: StrPath) -> Ids:
+    """Ids of rows: the only array of a file, a JSON list, or a text with one a line.
+
+    Raises:
+        BadInput: missing, damaged, several arrays, or no ids.
+        MissingPackage: the package that reads its format is not installed.
+    """
+    path = Path(path)
+    file = opened(path)
+    if file.kind.arrays is not None:
+        listed = [m for m in file.members if 1 in (len(m.shape), *m.shape)]
+        return as_ids(file.only(listed, _BARE_IDS).load(), "ids", path)
+    text = read_text(path, "ids")
+    found = parse_json(text, path) if text.lstrip().startswith(("[", "{")) else [x.strip() for x in text_lines(text)]
+    if not isinstance(found, list) or len({*map(type, found)} - {int, str}) > 0:
+        raise BadInput("is no list of ids", where=path, fix="write a JSON list of ids, or one id a line")
+    return as_ids(np.array(found), "ids", path)
+
+
 def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
     path, members = file.path, file.members
-    images = pick(members, IMAGES, path, image_key)
-    texts = pick(members, TEXTS, path, text_key, beside=images)
+    (first, ids_of_first, one), (second, ids_of_second, other) = sides = _sides(members, image_key, text_key)
+    images = pick(members, first, path, image_key)
+    texts = pick(members, second, path, text_key, beside=images)
     if images is None or texts is None:
         raise _not_found(file, images, texts)
     if images is texts:
@@ -155,7 +178,7 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
     _refuse_mask(members, images, texts, path)
     described = _encoder(members)
     common, ids, whose = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
-    for array, field, side in ((images, IMAGE_IDS, "images"), (texts, TEXT_IDS, "texts")):
+    for array, field, side in ((images, ids_of_first, one), (texts, ids_of_second, other)):
         fields: Sequence[Field] = ids_beside(array, field)
         known = any(pick(members, one, path, beside=images) for one in fields)
         if common is not None and (common.size,) == array.shape[:1] and not known:
@@ -165,9 +188,17 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         ids.append(fields)
     if common is not None and whose:
         note(f"'{common.name}' holds the ids of the {' and '.join(whose)}", weight="detail")
-    raw = stored(file, [images, texts, *described], (ids[0], ids[1], (IMAGE_OF_TEXT,)), captions=True)
+    raw = stored(file, [images, texts, *described], (ids[0], ids[1], _OWNERS[sides][:1]), captions=True)
     encoder = _encoded_by(described[0]) if described else ""
-    return replace(raw, arrays=(raw.values, floats(texts, path)), encoder=encoder)
+    return replace(raw, arrays=(raw.values, floats(texts, path)), encoder=encoder, sides=_NAMES[sides])
+
+
+def _sides(members: Sequence[Member], image_key: str | None, text_key: str | None) -> Sides:
+    """What the rows are: queries and a corpus if arrays have the names of both, and none that of images."""
+    named = {m.base for m in members if len(m.shape) > 1 and m.dtype in FLOATS}
+    keys = zip(OF_QUERIES, (image_key, text_key), strict=True)
+    fits = all(named & {*field.names} and key in (None, *field.names) for (field, *_), key in keys)
+    return OF_QUERIES if fits and not named & {*IMAGES.names} else OF_SIDES
 
 
 def _refuse_mask(members: Sequence[Member], images: Member, texts: Member, path: Path) -> None:
@@ -197,6 +228,8 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
     fix = "add the column modality, image or text, or " * file.kind.table + f"name them with {flags}"
     if texts is None and not holds_both(file):
         fix += ", or give the file of the text vectors behind that of the images"
+    if any(m.base in field.names for m in file.members for field, *_ in OF_QUERIES):
+        fix += ", or save queries as query_embeddings and their corpus as corpus_embeddings"
     if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
         fix = f"give a score matrix with {spell('scores')}, or {fix}"
     what = f"has no {words} under a known name; it holds {describe(file.members)}"
@@ -234,7 +267,7 @@ def holds_both(file: ArrayFile) -> bool:
     if not file.kind.keyed:
         return not file.kind.single
     named = [m.base for m in file.members if len(m.shape) > 1 and m.dtype in FLOATS]
-    found = [any(name in field.names for name in named) for field in (IMAGES, TEXTS)]
+    found = [any(name in field.names for name in named) for field, *_ in _sides(file.members, None, None)]
     return all(found) or (not any(found) and len(_matrices(file)) != 1)
 
 
@@ -287,16 +320,18 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
         if key is None and holds_both(file):
             what = "holds image and text vectors, so it is no file of one side"
             raise UsageError(what, where=file.path, fix="give it alone, or two files that hold one side each")
-    one, other = _matrix(images, "image", image_key), _matrix(texts, "text", text_key)
-    (of_images, *_), (_, of_texts, owners) = _IDS["image"], _IDS["text"]
-    image_ids = (*of_images, *names_beside(one, images.members, IMAGE_IDS))
-    text_ids = (*of_texts, *names_beside(other, texts.members, TEXT_IDS))
+    sides = _sides([*images.members, *texts.members], image_key, text_key)
+    one, other = _matrix(images, sides, image_key), _matrix(texts, sides[::-1], text_key)
+    image_ids, text_ids = (
+        (ids, _BARE_IDS, *names_beside(member, file.members, ids))
+        for (_, ids, _), member, file in zip(sides, (one, other), (images, texts), strict=True)
+    )
     image = stored(images, [one], (image_ids, (), ()), captions=True)
-    text = stored(texts, [other], ((), text_ids, owners), captions=True)
+    text = stored(texts, [other], ((), text_ids, _OWNERS[sides]), captions=True)
     formats = " + ".join(dict.fromkeys((images.kind.name, texts.kind.name)))
     return replace(
         text, arrays=(image.values, text.values), image_ids=image.image_ids, format=f"{formats} pair",
-        sources=(*image.sources, *text.sources),
+        sources=(*image.sources, *text.sources), sides=_NAMES[sides],
     )  # fmt: skip
 
 
@@ -308,9 +343,9 @@ def _without_texts(file: ArrayFile) -> BadInput:
     return BadInput(what, where=file.path, fix=fix)
 
 
-def _matrix(file: ArrayFile, side: str, key: str | None) -> Member:
-    """The array of vectors: as named by the user, of a usual name, or the only matrix."""
-    field, other = (IMAGES, TEXTS) if side == "image" else (TEXTS, IMAGES)
+def _matrix(file: ArrayFile, sides: Sides, key: str | None) -> Member:
+    """The array of vectors of the first of two sides: as named by the user, of a usual name, or the only matrix."""
+    (field, *_), (other, *_) = sides
     file.refuse_key(key, field)
     if file.kind.single:
         return file.members[0]
@@ -320,9 +355,10 @@ def _matrix(file: ArrayFile, side: str, key: str | None) -> Member:
         return found
     wrong = [m for m in matrices if m.base in other.names]
     if wrong:
-        place = "first" if side == "image" else "second"
+        ordered = sides if sides in _NAMES else sides[::-1]
+        place = "first" if sides is ordered else "second"
         what = f"holds {other.words} ('{wrong[0].name}'), and is the {place} of two files"
-        fix = "give the file of the images first and that of the texts second"
+        fix = f"give the file of the {ordered[0][2]} first and that of the {ordered[1][2]} second"
         raise BadInput(what, where=file.path, fix=fix)
     return file.only(matrices, field)
 

@@ -77,7 +77,7 @@ def of_text(text: str, kind: Kind, where: str) -> pd.DataFrame:
     """The records in a text; raises BadInput."""
     if text.lstrip()[:1] in ("{", "[") and (not kind.alone or _DOCUMENT.match(text) or _is_json(text)):
         document, numbers = parse_document(text, where)
-        if numbers is None:
+        if numbers is None or any(layout(document) is not None for layout in kind.documents):
             return of_document(document, kind, where)
         refuse_other(document, where, "line {}", numbers)
         return frame(document, where, "line {}", numbers)
@@ -99,7 +99,7 @@ def of_text(text: str, kind: Kind, where: str) -> pd.DataFrame:
 def of_document(document: Any, kind: Kind, where: str) -> pd.DataFrame:
     """The records of a JSON document, or of such a value in memory; raises BadInput for a document of another kind."""
     listed = document
-    if isinstance(document, dict) and kind.named_by(document):  # a record, or columns
+    if isinstance(document, dict) and kind.named_by(document) and "results" not in document:  # a record, or columns
         values = [list(v.values()) if isinstance(v, dict) else v for v in document.values()]
         if all(isinstance(v, list) for v in values) and len(set(map(len, values))) == 1:
             return frame(dict(zip(document, values, strict=True)), where, "row {}")

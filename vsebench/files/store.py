@@ -1,8 +1,7 @@
 """A store of computed results in the user cache: one file an entry, whose name is a hash of its inputs.
 
 Several processes may use it without a lock: an entry appears complete, by a rename, never changes, and has the same
-content whichever process wrote it. The modification time of a file is the time of its last use; when the store exceeds
-its limit, the least recently used entries are removed.
+content whichever process wrote it. Nothing is removed unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DiskError, UsageError
-from ..memory import parse_size
 from .atomic import write_atomically
 from .regular import cache_dir
 
-LIMIT_VARIABLE = "VSEBENCH_CACHE_LIMIT"
-DEFAULT_LIMIT = 4 << 30  # bytes
-IN_USE = 3600.0  # seconds after its last use during which an entry may be in use and is not removed
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,100}")
 
 
@@ -40,7 +33,7 @@ class Entry:
     key: str  # the name of the file
     path: Path
     size: int  # bytes
-    used: float  # time of the last use, in seconds since 1970
+    written: float  # in seconds since 1970
 
 
 def fingerprint(*parts: str | bytes | int | Mapping[str, Any] | Collection[str]) -> str:
@@ -65,13 +58,13 @@ def root() -> Path:
 
 
 def get(kind: str, key: str) -> Path | None:
-    """The file of an entry, marked as used now; None when there is none."""
+    """The file of an entry; None when there is none."""
     path = _path(kind, key)
-    return path if touch(path) else None
+    return path if path.is_file() else None
 
 
 def put(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> Path:
-    """Write an entry, and remove old ones when the store exceeds its limit.
+    """Write an entry.
 
     Args:
         kind: lower-case letters, digits, dots and dashes; the folder of the entry.
@@ -83,13 +76,11 @@ def put(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> Path:
 
     Raises:
         DiskError: the cache cannot be written.
-        UsageError: its folder is a file, or ``VSEBENCH_CACHE_LIMIT`` is no size.
+        UsageError: its folder is a file.
     """
-    most = limit()
     path = _path(kind, key)
     with write_atomically(path, parents=True) as stream:
         write(stream)
-    trim(most, keep={path})
     return path
 
 
@@ -124,19 +115,8 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]] | None:
         return None
 
 
-def touch(path: Path) -> bool:
-    """Mark a file as used now; False when it does not exist."""
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        return False
-    except OSError:  # a shared cache that cannot be written: usable, its times are not updated
-        return path.is_file()
-    return True
-
-
 def entries(kind: str | None = None) -> list[Entry]:
-    """All entries, or those of one kind, least recently used first."""
+    """All entries, or those of one kind, oldest first."""
     found = []
     with contextlib.suppress(FileNotFoundError):
         root().stat()  # glob passes over a folder that cannot be read
@@ -145,36 +125,7 @@ def entries(kind: str | None = None) -> list[Entry]:
             state = path.stat()
             if not path.name.startswith("."):
                 found.append(Entry(path.parent.name, path.name, path, state.st_size, state.st_mtime))
-    return sorted(found, key=lambda entry: (entry.used, entry.path))
-
-
-def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]:
-    """Remove the least recently used entries until the store fits its limit.
-
-    Entries used within the last hour are not removed: a store exceeds its limit as long as they alone do.
-
-    Args:
-        most: bytes; ``limit()`` when None.
-        keep: files that are not removed.
-
-    Returns:
-        The removed entries.
-    """
-    most = limit() if most is None else most
-    now = time.time()
-    for path in root().glob("*/.*.tmp"):  # of processes that were killed
-        with contextlib.suppress(OSError):  # another process has put it in place, or it is of another user
-            if now - path.stat().st_mtime > IN_USE:
-                path.unlink(missing_ok=True)
-    present = entries()
-    excess = sum(entry.size for entry in present) - most
-    removed = []
-    for entry in present:
-        used = entry.path in keep or now - entry.used < IN_USE
-        if excess > 0 and not used and remove(entry.path):
-            removed.append(entry)
-            excess -= entry.size
-    return removed
+    return sorted(found, key=lambda entry: (entry.written, entry.path))
 
 
 def remove(path: Path) -> bool:
@@ -189,20 +140,12 @@ def remove(path: Path) -> bool:
 def clear(kind: str | None = None) -> list[Entry]:
     """Remove every entry, or those of one kind, in use or not; returns the removed entries."""
     removed = [entry for entry in entries(kind) if remove(entry.path)]
+    for path in root().glob(f"{kind or '*'}/.*.tmp"):  # of processes that were killed
+        remove(path)
     for folder in root().glob(kind or "*"):
         with contextlib.suppress(OSError):  # not empty: another process writes into it
             folder.rmdir()
     return removed
-
-
-def limit() -> int:
-    """The largest size of the store in bytes: ``VSEBENCH_CACHE_LIMIT`` (``500M``, ``2.5GiB``), 4 GiB by default.
-
-    Raises:
-        UsageError: the variable is no size.
-    """
-    text = os.environ.get(LIMIT_VARIABLE, "").strip()
-    return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT
 
 
 def _path(kind: str, key: str) -> Path:

@@ -14,21 +14,18 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import BadInput, UsageError, count_of
 from ..metrics.declare import Metric
 from ..metrics.expected import expected_values
 from ..metrics.values import values
 from ..numeric.parallel import Progress, default_threads, in_turn
-from ..options import spell
-from ..rank.count import check_candidates
 from ..rank.order import REFERENCE, Order, listed
 from ..rank.scorers import Scorer, System
 from ..rank.tops import order_of
 from ..relevance.gains import Gains
-from ..types import BOTH, EVERYTHING, Both, Candidates, Float, Int, TestSet, Tops, Which
+from ..types import Both, Float, Int, Tops, Which
 from . import influence
 from .influence import Block, Out
-from .rankings import Group, Ranking, Together, deepest_rank, plan, together
+from .rankings import Group, Ranking, Together, together
 
 MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
 ALL_SCORES = 8 << 20  # of the blocks of all threads together
@@ -36,71 +33,48 @@ MOST_QUERIES = 2048
 
 Range = tuple[int, int]  # of the queries of the first ranking
 Outs = Mapping[Ranking, Out]
-Fill = Callable[[Sequence[Together], Outs], None]
 
 
 def run(
-    system: System,
-    test: TestSet,
-    metrics: Sequence[Metric],
+    ranked: System | Mapping[Which, Tops],
+    rankings: Sequence[Ranking],
     gains: Mapping[str, Gains],
-    sides: Sequence[Which] = BOTH,
     *,
-    expected: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
     block: int | None = None,
-    influence: bool = False,
     order: Order | None = None,
-    fill: Fill | None = None,
     new: Both[Tops | None] = (None, None),
-    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
 ) -> Found:
-    """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
+    """Measure graded metrics, in canonical order (ties to the lower index) or over all orders of ties.
 
     Args:
-        system: scores of all images with all captions of the split, in both directions.
-        test: the items, the image of every caption, the folds.
-        metrics: what to measure; sums are replaced by their parts.
+        ranked: scores of all rows with all columns; or retrieved lists of all queries of a side, of distinct items, as
+            long as the rankings are deep.
+        rankings: of ``rankings.plan``: queries, galleries and metrics.
         gains: by view, for every view of the metrics.
-        sides: of the queries.
-        expected: values are means over all orders of the items with equal scores, from complete rankings.
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
         block: queries of a block; never changes a result.
-        influence: also compute the influence of the images as candidates, which intervals need; only where all items
-            are candidates.
         order: of another back-end, see ``rank.backends``.
-        fill: writes the values, which other processes have measured (``Out.arrays``), instead of measuring here.
         new: of every side, the order of the first items of every query after re-ranking.
-        candidates: of the rows and of the columns as queries; nothing else is retrieved, ideal or pseudo-positive.
 
     Raises:
-        UsageError: a metric of binary judgements, a view without gains, gains, scores or candidates of another size,
-            or folds that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = checked(test, metrics, gains, sides, expected, influence, candidates)
-    if system.forward.shape != test.shape:
-        raise UsageError(f"scores of shape {system.forward.shape} for a split of {test.counts}")
-    out, parts = {r: Out(r) for r in rankings}, together(rankings)
-    if fill is not None:
-        fill(parts, out)
-        return collect(rankings, out)
-    threads = threads or default_threads()
-    work = [
-        each
-        for own in parts
-        for side in (own[0].side,)
-        for each in blocks(own, system.both[side], gains, out, threads, order or REFERENCE, new[side], block)
-    ]
+    out, threads = {r: Out(r) for r in rankings}, threads or default_threads()
+    work: list[Callable[[], None]] = []
+    for own in together(rankings):
+        side = own[0].side
+        of_side = ranked.both[side] if isinstance(ranked, System) else ranked[side]
+        work += blocks(own, of_side, gains, out, threads, order or REFERENCE, new[side], block)
     in_turn(work, lambda _: lambda each: each(), threads, progress)
     return collect(rankings, out)
 
 
 def blocks(
     rankings: Together,
-    scorer: Scorer,
+    ranked: Scorer | Tops,
     gains: Mapping[str, Gains],
     out: Outs,
     threads: int,
@@ -113,43 +87,41 @@ def blocks(
 
     Args:
         rankings: of ``rankings.together``.
-        scorer: scores of all queries with the complete gallery.
-        gains: by view.
+        ranked: scores, or the lists, of all queries with the complete gallery.
+        gains, order, block: as for ``run``.
         out: what is measured is written to these.
         threads: number of threads that take these blocks.
-        order: of a back-end, see ``rank.backends``.
         new: the order of the first items after re-ranking, of all queries or of those of the range; or None.
-        block: the number of queries of a block, None for a default.
         queries: a range of the queries of the first ranking, None for all of them.
     """
-    first, own = rankings[0], scorer.take(rankings[0].queries, rankings[0].gallery)
+    first = rankings[0]
     piece = min(max(1, block_scores(threads) // len(first.gallery)), MOST_QUERIES)
-    most = block or max(piece, order.together(len(first.gallery), first.depth))
+    most = block or piece
+    if isinstance(ranked, Tops):
+        lists = {ranking: candidates_of(ranking, ranked) for ranking in rankings}
+    else:
+        own = ranked.take(first.queries, first.gallery)
+        most = block or max(piece, order.together(len(first.gallery), first.depth))
     begin, end = queries or (0, len(first.queries))
 
     def measured(a: int, b: int) -> None:
-        tops = ordered(rankings, own, (begin + a, begin + b), order, new)
+        some = begin + a, begin + b
+        tops = of_lists(lists, first, some) if isinstance(ranked, Tops) else ordered(rankings, own, some, order, new)
         for c, d in ranges(b - a, piece):
             larger: Mapping[str, Block] = {}
             for ranking, top in tops.items():
-                some = ranking.within(first, begin + a + c, begin + a + d)
-                if some.start < some.stop:
-                    start = ranking.within(first, begin + a, begin + b).start
-                    rows = top.rows(slice(some.start - start, some.stop - start))
-                    found = measure(ranking, gains, rows, some.start, out[ranking], larger)
+                part = ranking.within(first, begin + a + c, begin + a + d)
+                if part.start < part.stop:
+                    start = ranking.within(first, *some).start
+                    rows = top.rows(slice(part.start - start, part.stop - start))
+                    found = measure(ranking, gains, rows, part.start, out[ranking], larger)
                     larger = larger or found
 
     return [partial(measured, a, b) for a, b in ranges(end - begin, most, threads if block is None else 1)]
 
 
 def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, new: Tops | None) -> dict[Ranking, Tops]:
-    """The order of a range of queries of the first ranking, and of those among them that the others have.
-
-    Args:
-        rankings, order, new: as for ``blocks``.
-        scorer: scores of the queries and the gallery of the first ranking.
-        queries: the range.
-    """
+    """The order of a range of queries of the first ranking, whose scores are given, and of those that others have."""
     first, found = rankings[0], dict[Ranking, Tops]()
     for ranking in rankings:
         own = ranking.queries[ranking.within(first, *queries)]
@@ -181,68 +153,10 @@ def block_scores(threads: int) -> int:
     return min(max(ALL_SCORES // threads, LEAST_SCORES), MOST_SCORES)
 
 
-def checked(
-    test: TestSet,
-    metrics: Sequence[Metric],
-    gains: Mapping[str, Gains],
-    sides: Sequence[Which] = BOTH,
-    expected: bool = False,
-    influence: bool = False,
-    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING),
-) -> list[Ranking]:
-    """The rankings that some metrics need, see ``rankings.plan``.
-
-    Raises:
-        UsageError: as ``plan``, and for a view without gains, or gains or candidates of another size.
-    """
-    check_candidates(candidates[0], "the rows", *test.shape)
-    check_candidates(candidates[1], "the columns", *test.shape[::-1])
-    rankings = plan(metrics, test, sides, expected, influence, candidates)
-    for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
-        if view not in gains:
-            raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
-        if gains[view].shape != test.shape:
-            raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {test.counts}")
-    return rankings
-
-
-def from_lists(
-    lists: Mapping[Which, Tops],
-    test: TestSet,
-    metrics: Sequence[Metric],
-    gains: Mapping[str, Gains],
-    influence: bool = False,
-) -> Found:
-    """Measure graded metrics from retrieved lists.
-
-    Args:
-        lists: by side those of all queries, of distinct items.
-        test: the items, the image of every caption, the folds.
-        metrics: what to measure; sums are replaced by their parts.
-        gains: by view, for every view of the metrics.
-        influence: also compute the influence of the images as candidates, where all lists are deep enough for the next
-            candidates.
-
-    Raises:
-        BadInput: a list is too short for a metric; both lengths and the query are named.
-        UsageError: as ``engine.run``.
-    """
-    rankings = checked(test, metrics, gains, tuple(lists), influence=influence)
-    if influence:  # the next candidates of every list are needed
-        each = [candidates_of(r, lists[r.side]).depth[r.queries] for r in rankings]
-        rankings = [
-            r if (known >= r.depth).all() else replace(r, influence=False)
-            for r, known in zip(rankings, each, strict=True)
-        ]
-    out = {r: Out(r) for r in rankings}
-    for ranking in rankings:
-        own = candidates_of(ranking, lists[ranking.side])
-        _refuse_short(ranking, own.depth[ranking.queries])
-        step = max(1, block_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
-        for start in range(0, len(ranking.queries), step):
-            queries = ranking.queries[start : start + step]
-            measure(ranking, gains, _order(own, queries, ranking.depth), start, out[ranking], {})
-    return collect(rankings, out)
+def of_lists(lists: Mapping[Ranking, Tops], first: Ranking, queries: Range) -> dict[Ranking, Tops]:
+    """The same from retrieved lists, which have the candidates of each ranking."""
+    some = {ranking: ranking.queries[ranking.within(first, *queries)] for ranking in lists}
+    return {ranking: _order(own, some[ranking], ranking.depth) for ranking, own in lists.items()}
 
 
 def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
@@ -262,19 +176,6 @@ def _order(lists: Tops, queries: Int, depth: int) -> Tops:
     if lists.ties is not None:
         tied[inside] = lists.ties[at]
     return Tops.of(items, tied, lists.gallery)
-
-
-def _refuse_short(ranking: Ranking, known: Int) -> None:
-    for m in ranking.metrics:
-        needed = deepest_rank(m, ranking)
-        lacking = np.flatnonzero(known < needed)
-        if len(lacking):
-            query, has = int(ranking.queries[lacking[0]]), int(known[lacking[0]])
-            raise BadInput(
-                f"the lists are too short for {m}: query {query} has "
-                f"{count_of(has, 'usable item')} and {needed:,} are needed",
-                fix=f"store longer lists, or leave it out ({spell('short_lists', 'miss')} is for binary judgements)",
-            )
 
 
 Blocks = dict[str, Block]
@@ -319,25 +220,14 @@ class GradedValues:
 
 
 def measure(
-    ranking: Ranking,
-    gains: Mapping[str, Gains],
-    order: Tops,
-    start: int,
-    out: Out,
-    larger: Mapping[str, Block],
+    ranking: Ranking, gains: Mapping[str, Gains], order: Tops, start: int, out: Out, larger: Mapping[str, Block]
 ) -> Blocks:
-    """Write the values of a ranking's metrics for the queries from ``start`` on.
+    """Write the values of a ranking's metrics for the queries from position ``start`` on; returns the blocks by view.
 
     Args:
-        ranking: queries, gallery and metrics.
-        gains: by view.
+        ranking, gains, out: what is measured, and where it is written.
         order: the top of every ranking, as deep as the ranking needs, in positions of its gallery.
-        start: position of the first query in the ranking.
-        out: of the ranking.
         larger: blocks by view that contain these queries and their gallery, so that gains are made once.
-
-    Returns:
-        The blocks by view, for other rankings.
 
     Raises:
         BadInput: a gain is outside what a metric allows.

@@ -155,13 +155,11 @@ def _unit(metric: Metric) -> float:
 
 
 def measure(block: Block, found: Retrieved, groups: Sequence[Group], out: Out) -> None:
-    """Add to ``out`` what every image adds to the values of the sampled queries of a block.
+    """Add to ``out``, which has the values of the block, what every image adds to those of the sampled queries.
 
     Args:
-        block: the queries.
-        found: their lists, with as many further items as an image has at most.
+        block, found: the queries and their lists, with as many further items as an image has at most.
         groups: metrics that all leave the ground truth out, or all keep it.
-        out: of the ranking, with the values of the block.
     """
     for group in groups:
         if group.of_tau:
@@ -306,24 +304,15 @@ class Retrieved:
 
 
 class Block:
-    """Some queries of a ranking and their gains in one view.
+    """The queries at ``start:stop`` of a ranking and their gains in one view.
 
     Args:
-        ranking: queries and gallery.
-        gains: of the view.
-        start, stop: positions of the queries in the ranking.
         groups: the metrics that will be measured.
         larger: a block that contains these queries and their gallery, whose gains serve.
     """
 
     def __init__(
-        self,
-        ranking: Ranking,
-        gains: Gains,
-        start: int,
-        stop: int,
-        groups: list[Group],
-        larger: Block | None = None,
+        self, ranking: Ranking, gains: Gains, start: int, stop: int, groups: list[Group], larger: Block | None = None
     ):
         self.ranking, self.start, self.stop, self.larger = ranking, start, stop, larger
         self.gains = gains.T if ranking.side else gains

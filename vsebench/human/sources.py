@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +18,6 @@ from .protocols import PairGain, Task
 
 BINARY = "binary"
 BLOCK = 1 << 20  # pairs of a call; large, as some relevances process all items for every call
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +53,7 @@ def needs_captions(name: str) -> bool:
     return name != BINARY and (name in TITLES or SOURCES[parse_spec(name).kind].captions != "unused")
 
 
-def open_source(name: str, task: Task, java: str | None = None, progress: Progress | None = None) -> OfPairs:
+def open_source(name: str, task: Task, java: str | None = None) -> OfPairs:
     """A relevance over the split of a task.
 
     Args:
@@ -64,7 +62,6 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
             references of an image count once for every rating of it.
         task: the split, and the pairs, which change the document frequencies only.
         java: a Java folder or program for METEOR.
-        progress: called with (done, in all).
 
     Raises:
         UsageError, BadInput, MissingPackage: as ``relevance.load_gains`` and ``captioning.pair_scores``.
@@ -75,19 +72,18 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         strings, references = task.split.columns.texts or (), task.references
 
         def score(images: Int, captions: Int) -> Float:
-            return pair_scores(name, strings, references, captions, images, java=java, progress=progress)
+            return pair_scores(name, strings, references, captions, images, java=java)
 
         return OfPairs(name, score)
     spec = parse_spec(name)
     if spec.kind == "cider" and "df" not in spec.settings and task.split.name.startswith("flickr8k"):
         return _over_ratings(name, spec, task)
-    return _graded(name, spec, task.split, progress)
+    return _graded(name, spec, task.split)
 
 
-def _graded(name: str, spec: Spec, split: TestSet, progress: Progress | None = None) -> OfPairs:
-    fraction = None if progress is None else lambda share: progress(round(1000 * share), 1000)
+def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
     try:
-        gains = load_gains(spec, split, fraction)
+        gains = load_gains(spec, split)
     except MissingPackage as error:
         if spec.kind != "spice" or not split.name.startswith("flickr8k"):
             raise

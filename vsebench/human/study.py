@@ -201,8 +201,8 @@ def _relevance(
     suited = [task for task in group if sources.fits(name, task)]
     if not suited:
         return [], None
-    with bar(name) as progress:
-        source = sources.open_source(name, suited[0], java, progress)
+    with bar(name):
+        source = sources.open_source(name, suited[0], java)
         found = [(task, values(task, source.gain)) for task in suited]
     return [row for task, x in found for row in correlated(task, name, x)], source
 

@@ -427,7 +427,9 @@ class Metric:
         if not name:
             return None
         found = parse(f"{self.view}:{name.format(k=self.k)}")
-        return Metric(found.template, found.k, found.view, self.options)
+        return Metric(
+            found.template, found.k, found.view, tuple(o for o in self.options if o[0] in found.family.options)
+        )
 
     def parts(self) -> tuple[Metric, ...]:
         """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""
@@ -438,6 +440,12 @@ class Metric:
 _NAME = re.compile(
     r"^(?:(?P<view>[A-Za-z0-9_-]+):)?(?P<stem>[^:@\s\[\]]+)(?:\[(?P<options>[^:@\s\[\]]*)\])?(?:@(?P<tail>[^:@\s\[\]]+))?$"
 )
+# Names of MTEB (ndcg_at_10) and of trec_eval (P.10, P_10), which are of judgements.
+_OF_PEERS = re.compile(r"(?P<stem>.+?)(?:_at_|[._])(?P<k>[0-9]+)")
+PEERS = {
+    "ndcg": "nDCG", "ndcg_cut": "nDCG", "ndcg_burges": "nDCG[gain=exp]", "map": "mAP", "map_cut": "mAP", "mrr": "MRR",
+    "p": "P", "precision": "P", "recall": "Recall", "r_cap": "Recall[over=min]", "success": "R", "hit_rate": "R",
+}  # fmt: skip
 
 
 def parse(text: str) -> Metric:
@@ -462,6 +470,8 @@ def parse(text: str) -> Metric:
             fix = f"separate names by commas: {','.join(parts)}"
         raise UnknownMetric(f"'{text}' is not a metric name", fix=fix)
     stem, tail, given = match["stem"], match["tail"], match["view"]
+    if (peer := _OF_PEERS.fullmatch(stem)) and peer["stem"].lower() in PEERS and tail is None and not match["options"]:
+        return parse(f"{given or 'gt'}:{PEERS[peer['stem'].lower()]}@{peer['k']}")
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
         binary, graded = _named(template)
@@ -503,6 +513,8 @@ def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> Unknow
     known = [prefix + name for name in known_names()]
     number = tail if tail and _is_count(tail) else None
     meant = {f.template.format(k=number or (f.ks or (10,))[-1]) for f in families() if f.stem.lower() == stem.lower()}
+    if stem.lower() in PEERS:
+        meant = {f"{PEERS[stem.lower()]}@{number or 10}"}
     near = sorted(prefix + name for name in meant) or closest(text, known)
     fix = f"did you mean {' or '.join(map(repr, near))}?"
     listed = f"'vsebench metrics' lists them, from {known[0]} to {known[-1]}"

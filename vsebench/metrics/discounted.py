@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import frozen
 from ..numeric import elementary
 from ..types import Float, Int, Vectors
-from .declare import metric
+from .declare import Option, metric
 from .graded_ranking import sums_at, up_to
 
 CITE = ("kim2019beyond",)
@@ -22,6 +22,7 @@ KS = (1, 5, 10)
     formula="sum over i = 1..k of gain_i / log2(i + 1), divided by that of the k largest gains",
     cite=("jarvelin2002cumulated", *CITE),
     ks=KS,
+    options={"gain": Option(("linear", "exp"), "exp: the gain of a grade g is 2^g - 1")},
     lowest_gain=0.0,
     expected="means",
     first="NCS@1",
@@ -31,6 +32,9 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
 
     Of gains that come from a label distance d it is the modified nDCG of Kim et al. (CVPR 2019, eq. 12), whose gain is
     2^(-log2(d + 1)) = 1 / (1 + d): so these gains are defined. Of CIDEr-D or SPICE it is not.
+
+    With ``gain=exp`` grades are whole numbers g whose gain is 2^g - 1 (Burges et al., Learning to Rank using Gradient
+    Descent, ICML 2005).
     """
     at = up_to(ks, count)
     weights = discounts(int(at.max(initial=1)))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..types import Bool, Float, Int, TieGroups
 from .declare import Compute, Metric
 from .graded_ranking import GradedRanking
-from .values import label_distances, values
+from .values import exponential, label_distances, linear, values
 
 
 def any_hit(ties: TieGroups, k: int) -> Float:
@@ -34,9 +34,15 @@ def any_hit(ties: TieGroups, k: int) -> Float:
     return np.where(ties.first, 1.0 - missed, 0.0)
 
 
-def fraction_found(ties: TieGroups, k: int) -> Float:
+def fraction_found(ties: TieGroups, k: int, over: str = "all") -> Float:
     """Recall@k: every place of a tie is taken by a relevant item with the same chance."""
-    return _found(ties, np.full(len(ties.above), k)) / ties.size
+    size = np.minimum(ties.size, k) if over == "min" else ties.size
+    return _found(ties, np.full(len(ties.above), k)) / size
+
+
+def precision_at(ties: TieGroups, k: int) -> Float:
+    """P@k."""
+    return _found(ties, np.full(len(ties.above), k)) / k
 
 
 def precision_at_size(ties: TieGroups) -> Float:
@@ -49,15 +55,15 @@ def best_rank(ties: TieGroups) -> Float:
     return np.where(ties.first, ties.above + (ties.tied + 1) / (ties.relevant + 1), 0.0)
 
 
-def reciprocal_best_rank(ties: TieGroups) -> Float:
-    """MRR: 1 / rank, weighted by the chance that the first relevant item of the tie has that rank."""
+def reciprocal_best_rank(ties: TieGroups, k: int | None = None) -> Float:
+    """MRR: 1 / rank, weighted by the chance that the first relevant item of the tie has that rank; 0 beyond k."""
     kinds, of = np.unique(np.stack([ties.above, ties.tied, ties.relevant], axis=1), axis=0, return_inverse=True)
     above, tied, relevant = kinds.T
     value, later = np.zeros(len(kinds)), np.ones(len(kinds))  # later: the chance that the places so far have none
     for place in range(1, int((tied - relevant).max(initial=-1)) + 2):
         left = tied - place + 1
         here = np.where(left >= relevant, relevant / np.maximum(left, 1), 0.0)
-        value += later * here / (above + place)
+        value += later * here / (above + place) * (k is None or above + place <= k)
         later *= np.where(left >= relevant, 1.0 - here, 0.0)
     return np.where(ties.first, value[of.reshape(-1)], 0.0)
 
@@ -105,6 +111,10 @@ def expected_values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
     if family.expected == "same":
         return values(metrics, ranking)
     k = min(max(m.k or 1 for m in metrics), ranking.tied.shape[1])
+    if linear(metrics[0]) != metrics[0]:
+        assert ranking.ideal is not None
+        gains, ideal = (exponential(metrics[0], grades) for grades in (ranking.gains, ranking.ideal))
+        metrics, ranking = [*map(linear, metrics)], replace(ranking, gains=gains, ideal=ideal)
     out = values(metrics, ranking.part(slice(None), k))
     tied = ranking.tied & (np.arange(ranking.tied.shape[1]) < ranking.count[:, None])
     tied[:, 0] = False

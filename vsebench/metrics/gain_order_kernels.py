@@ -8,7 +8,7 @@ import numpy as np
 from ..numeric import compiled as nb
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def smallest(gains, count, least):
     """Fill ``least`` (query,) with the smallest gain of every query; return the number of gains equal to it.
 
@@ -25,7 +25,7 @@ def smallest(gains, count, least):
     return equal
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def above(gains, count, least, item, gain, listed):
     """List the gains above ``least`` (query,) with their indices; fill ``listed`` (query,) with their number.
 

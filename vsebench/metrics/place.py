@@ -56,6 +56,7 @@ def mean_rank(ranks: Ranks) -> Float:
     "MRR",
     depth="best",
     group="rank",
+    aliases=("recip_rank",),
     formula="mean over queries of 1 / best rank",
     cite=("voorhees1999trec8",),
     expected=expected.reciprocal_best_rank,
@@ -64,3 +65,19 @@ def reciprocal_rank(ranks: Ranks) -> Float:
     """Mean reciprocal rank of the first relevant item."""
     best = ranks.best()
     return np.where(best == UNRANKED, 0.0, 1.0 / best)
+
+
+@metric(
+    "MRR@{k}",
+    depth="k",
+    group="rank",
+    ks=(10,),
+    formula="mean over queries of 1 / best rank, 0 if the best rank is above k",
+    cite=("voorhees1999trec8",),
+    expected=expected.reciprocal_best_rank,
+    first="R@1",
+)
+def reciprocal_rank_at(ranks: Ranks, k: int) -> Float:
+    """Mean reciprocal rank of the first relevant item of the top k, as of MS MARCO."""
+    best = ranks.best()
+    return np.where(best <= k, 1.0 / best, 0.0)

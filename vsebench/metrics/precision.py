@@ -8,11 +8,30 @@ from ..types import UNRANKED, Float, Int, Ranks
 from . import expected
 from .declare import Option, metric
 
-OVER = Option(("all", "found"), "found: divided by the number of relevant items in the top k, not by R")
+OVER = Option(
+    ("all", "min", "found"), "min: divided by min(k, R); found: by the number of relevant items in the top k, not by R"
+)
+
+
+@metric(
+    "P@{k}",
+    depth="k",
+    group="precision",
+    ks=(10,),
+    aliases=("Precision@{k}",),
+    formula="|relevant items with rank <= k| / k",
+    cite=("voorhees1999trec8",),
+    expected=expected.precision_at,
+    first="R@1",
+)
+def precision_at(ranks: Ranks, k: int) -> Float:
+    """Precision of the top k, ``P`` of trec_eval: at most R / k where a query has R relevant items."""
+    return ranks.within(k) / k
 
 
 @metric(
     "R-P",
+    aliases=("Rprec",),
     depth="R",
     group="precision",
     formula="|relevant items with rank <= R| / R, R the number of relevant items",
@@ -77,14 +96,15 @@ def average_precision(ranks: Ranks) -> Float:
 def average_precision_at(ranks: Ranks, k: int, over: str) -> Float:
     """Average precision of the top k, ``map_cut`` of trec_eval.
 
-    With ``over=found`` the sum is divided by the number of relevant items that the top k has, as code of cross-modal
-    retrieval by class labels does (mAP@50) and torchmetrics with ``top_k``; 0 where it has none. Such values grow when
-    fewer relevant items are found.
+    With ``over=min`` a perfect top k is 1, as in CIRCO, sentence-transformers and MMEB. With ``over=found`` the sum is
+    divided by the number of relevant items that the top k has, as code of cross-modal retrieval by class labels does
+    (mAP@50) and torchmetrics with ``top_k``; 0 where it has none. Such values grow when fewer relevant items are found.
     """
     relevance = ranks.relevance
     total = _precisions(ranks, np.full(len(relevance.queries), k))
-    size = relevance.size if over == "all" else np.maximum(ranks.within(k), 1)
-    return total / size
+    if over == "found":
+        return total / np.maximum(ranks.within(k), 1)
+    return total / (np.minimum(relevance.size, k) if over == "min" else relevance.size)
 
 
 def _precisions(ranks: Ranks, depth: Int) -> Float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..types import Float, Ranks
 from . import expected
-from .declare import metric
+from .declare import Option, metric
 
 KS = (1, 5, 10)
 
@@ -14,7 +16,7 @@ KS = (1, 5, 10)
     depth="k",
     group="recall",
     ks=KS,
-    aliases=("RV@{k}",),
+    aliases=("RV@{k}", "Success@{k}", "hit_rate@{k}"),
     formula="1 if any relevant item has rank <= k, else 0",
     cite=("faghri2018vsepp", "biten2022semantic"),
     expected=expected.any_hit,
@@ -36,13 +38,15 @@ def recall_any(ranks: Ranks, k: int) -> Float:
     ks=KS,
     formula="|relevant items with rank <= k| / |relevant items|",
     cite=("biten2022semantic",),
+    options={"over": Option(("all", "min"), "min: divided by min(k, R), so that 1 can be reached at every k")},
     expected=expected.fraction_found,
     alone="R@{k}",
 )
-def recall_fraction(ranks: Ranks, k: int) -> Float:
+def recall_fraction(ranks: Ranks, k: int, over: str) -> Float:
     """The fraction of the relevant items that is among the top k (R@k of Biten et al., eq. 1).
 
     With five captions an image it cannot exceed 0.2 at k = 1. Relevant items that are not in the gallery
-    count as not retrieved.
+    count as not retrieved. With ``over=min`` it is ``R_cap`` of BEIR and MTEB.
     """
-    return ranks.within(k) / ranks.relevance.size
+    size = ranks.relevance.size
+    return ranks.within(k) / (np.minimum(size, k) if over == "min" else size)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..errors import UsageError
 from ..options import spell
 from ..registry import closest
+from ..relevance.sources import is_gains
 from .declare import DEFAULT_GAINS, HUBNESS, Metric, UnknownMetric, known_names, parse, separate
 
 Names = str | Metric | Sequence[str | Metric]  # of metrics and suites; a string holds several, separated by commas
@@ -38,6 +39,7 @@ class Suite:
 
 
 JUDGED = ("R@1", "R-P", "mAP@R")  # of judgements that know several positives of a query
+ALONE = ("nDCG@10", "Recall@10", "R@1", "mAP")  # of judgements that alone say what is relevant
 INTRA = "cxc-intra"
 SUITES: dict[str, Suite] = {
     s.name: s
@@ -185,10 +187,15 @@ def _one(word: str, default: str) -> Metric:
         if ":" not in word and not error.near and (near := closest(word, [*ALL, *SUITES])):
             error.fix = f"did you mean '{near[0]}'?"
         raise
-    return replace(found, view=default) if found.graded and ":" not in word else found
+    return replace(found, view=default) if is_gains(found.view) and ":" not in word else found
 
 
-def default_words(views: Sequence[str], own: Sequence[str] = ()) -> list[str]:
-    """What is measured when no metric is named: the headline suites that the split has, and judgements of one's own."""
+def default_words(views: Sequence[str], own: Sequence[str] = (), alone: bool = False) -> list[str]:
+    """What is measured when no metric is named: the headline suites that the split has, and judgements of one's own.
+
+    Judgements ``alone`` are those of items without captions of theirs.
+    """
+    if alone:
+        own = [f"{view}:{name}" for view in own for name in ALONE]
     recall = ["recall"] if "gt" in views else []
     return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *own]

@@ -25,7 +25,7 @@ GROUPS = 32  # of a chunk
 BEHIND = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _above(place, chunks, bits, groups, words):
     """The number of added items above a place."""
     w = place >> np.uint32(6)
@@ -39,7 +39,7 @@ def _above(place, chunks, bits, groups, words):
     return np.uint32(chunks[c, 0] + part + inside) + np.uint32(groups[w >> np.uint32(2)]) + np.uint32(words[w])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _add(place, chunks, bits, groups, words, behind):
     """Add an item to its chunk.
 
@@ -56,7 +56,7 @@ def _add(place, chunks, bits, groups, words, behind):
     chunks[c, 1] += BEHIND << np.uint64((p & np.uint32(3)) << np.uint32(4))
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def above(
     place,
     gains,

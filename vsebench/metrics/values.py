@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..options import spell
 from ..types import Float, Int, Vectors
 from .declare import Metric
 from .graded_ranking import GradedRanking, up_to
+
+HIGHEST = 60  # grade whose gain 2^g - 1, and sums of it, float64 holds to the last digit of a metric
 
 
 def without_negative() -> str:
@@ -44,10 +47,28 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
     return computed(metrics, {name: getattr(ranking, name) for name in family.needs}, len(ranking.count))
 
 
+def linear(metric: Metric) -> Metric:
+    """The metric whose gain is the grade; another one only if that of a grade g is 2^g - 1."""
+    return replace(metric, options=tuple(option for option in metric.options if option[0] != "gain"))
+
+
+def exponential(metric: Metric, grades: npt.NDArray[Any]) -> Float:
+    """The gains 2^g - 1 of grades g, float64 of the same shape; raises BadInput for any but 0, 1, ..., ``HIGHEST``."""
+    whole = (grades == np.floor(grades)) & (grades >= 0) & (grades <= HIGHEST)
+    if not whole.all():
+        what = f"{metric}: a gain of '{metric.view}' is {float(grades[~whole][0])!r}, and it takes whole numbers"
+        raise BadInput(f"{what} from 0 to {HIGHEST}", fix=f"leave out gain=exp: {linear(metric)}")
+    return np.ldexp(1.0, grades.astype(np.int64)) - 1.0
+
+
 def computed(metrics: Sequence[Metric], fields: Mapping[str, Any], queries: int) -> Float:
     """(query, metric) float64 values of metrics that differ in k alone, from the fields that they read."""
     first = metrics[0]
     given = {name: fields[name] for name in first.family.needs}
+    if linear(first) != first:
+        inside = np.arange(given["gains"].shape[1]) < given["count"][:, None]
+        given["gains"] = exponential(first, np.where(inside, given["gains"], 0))
+        given["ideal"] = exponential(first, given["ideal"])
     given |= {key: first.option(key) for key in first.family.options if key in first.family.parameters}
     if "ks" in first.family.parameters:
         given["ks"] = tuple(m.k for m in metrics)

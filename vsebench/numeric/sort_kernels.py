@@ -13,13 +13,13 @@ SIGN = np.uint32(1 << 31)
 MINUS_ZERO = SIGN
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _reversed(x):
     """A number's bits as an integer that descends while the number ascends; its own inverse."""
     return x if x & SIGN else x ^ np.uint32(0x7FFFFFFF)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _starts(count):
     """Replace the number of keys of every digit (BINS,) by the number of keys with a lower one."""
     at = np.int32(0)
@@ -29,7 +29,7 @@ def _starts(count):
         at += n
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def radix(bits, count, places, ordered):
     """Fill ``places`` int32 and ``ordered`` uint32 (row, width) with positions and numbers in descending order.
 
@@ -78,7 +78,7 @@ def radix(bits, count, places, ordered):
             out[at] = _reversed(x)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def pick(items, places, count):
     """Replace the first ``count`` places of every row by the items there: ``items[q, places[q, i]]``."""
     for q in range(places.shape[0]):

@@ -9,9 +9,8 @@ bound of the canonical scores (``rank.scorers``), and near-ties are decided by t
 - ``order`` (``order.Order``): the k best of some queries, for graded metrics. None: the reference.
 - ``lists`` (``order.Order``): the top of every ranking. None: the reference.
 
-A back-end may find only the top of rankings (``Order.deepest``). Ranks of relevant items are then those in its lists;
-where the metrics read deeper, or so deep that it is slower, the functions of the reference are used
-(``evaluation.depths``).
+A back-end may list only the top of rankings (``Order.deepest``). Ranks of relevant items are then those in its lists;
+deeper ranks are counted by the reference (``evaluation.engines.route``).
 
 A name may have a device behind a colon, as in ``torch:cpu`` or ``torch:cuda:1``.
 """
@@ -30,7 +29,7 @@ from ..errors import MissingPackage, UsageError, first_line
 from ..options import spell
 from ..registry import closest
 from .count import Scan, scan_tiles
-from .order import Order
+from .order import Order, together
 
 AUTO = "auto"
 
@@ -82,9 +81,9 @@ def about_device(name: str) -> dict[str, str]:
 
         return {"device": f"{described(device)}, driver {_driver()}"}
     if backend == "faiss" and has_driver():
-        from .faiss_index import described as of_faiss
+        from .faiss_index import device as of_faiss
 
-        return {"device": f"{of_faiss()}, driver {_driver()}"}
+        return {"device": f"{of_faiss()[1]}, driver {_driver()}"}
     return {}
 
 
@@ -102,12 +101,11 @@ def _numpy() -> Ranker:
 
 
 def _faiss() -> Ranker:
-    from .faiss_index import QUERIES, Indexes, deepest, gpus, together
+    from .faiss_index import Indexes
 
-    driver = has_driver()
-    indexes, found = Indexes(driver), partial(deepest, gpu=gpus(driver) > 0)
-    lists = Order(indexes.with_ties, lambda gallery, k: QUERIES, found, "a FAISS index")
-    return Ranker(scan_tiles, Order(indexes.order_of, together), lists)
+    indexes = Indexes()
+    lists = Order(partial(indexes.order, ties=True), together, indexes.deepest, "a FAISS index")
+    return Ranker(scan_tiles, Order(indexes.order, together), lists)
 
 
 def _torch(device: str | None) -> Ranker:

@@ -20,7 +20,7 @@ SPAN = (
 SQUARE = 32  # rows and columns that are transposed together
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def dot64(x, y, lane):
     """Canonical inner product of two float32 rows, float64; ``lane`` (LANES,) float64 is scratch."""
     n = x.shape[0]
@@ -39,7 +39,7 @@ def dot64(x, y, lane):
     return lane[0] + rest
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
     """Canonical scores of given pairs; ``out`` (pair,) float64 is filled."""
     lane = np.empty(LANES)
@@ -47,7 +47,7 @@ def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
         out[p] = dot64(x[rows[p]], y[cols[p]], lane) * (row_scale[rows[p]] * col_scale[cols[p]])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _row_span(strip, high, low):
     """The numbers of scores, among SPAN, that are certainly above and that are not certainly below."""
     over = np.int32(0)
@@ -58,7 +58,7 @@ def _row_span(strip, high, low):
     return over, possible
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before, after, pair, other):
     """Add the counts of the pairs of the queries of a tile, and list what its scores leave open.
 
@@ -115,7 +115,7 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
     return n
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def transpose(tile, first, last, out):
     """The columns ``first:last`` of a tile as the rows of ``out``, in squares that fit the cache."""
     for r in range(0, tile.shape[0], SQUARE):

@@ -20,7 +20,7 @@ PAIRS = 32  # neighbours compared in one loop
 REACH = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _count_above(strip, least):
     over = np.int32(0)
     for j in range(STRIP):
@@ -28,7 +28,7 @@ def _count_above(strip, least):
     return over
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _best(row, best, place):
     """Fill ``best`` with the largest numbers of a row, descending, ties to the lower position."""
     k = best.shape[0]
@@ -52,7 +52,7 @@ def _best(row, best, place):
             filled = min(filled + 1, k)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _count_reaching(piece, least):
     over = np.int32(0)
     for j in range(PIECE):
@@ -60,7 +60,7 @@ def _count_reaching(piece, least):
     return over
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def candidates(values, least, few, items, scores, count):
     """List by index the items whose score reaches a limit.
 
@@ -88,7 +88,7 @@ def candidates(values, least, few, items, scores, count):
         count[q] = kept
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _any_uncertain(ahead, behind, rate, twice):
     """Whether the order of any of PAIRS neighbours is uncertain."""
     apart = np.int32(0)
@@ -98,7 +98,7 @@ def _any_uncertain(ahead, behind, rate, twice):
     return apart < PAIRS
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def find_runs(ordered, count, k, rate, base, runs):
     """List the runs of neighbours whose order is uncertain.
 
@@ -143,7 +143,7 @@ def find_runs(ordered, count, k, rate, base, runs):
     return found, members
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _sort_run(item, score):
     """Sort one run by score descending, then index ascending, by insertion."""
     for j in range(1, item.shape[0]):
@@ -157,7 +157,7 @@ def _sort_run(item, score):
         item[i + 1] = g
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def sort_runs(items, runs, exact, k, tied):
     """Sort every run by canonical score, then index; those longer than ``LONG_RUN`` have to be sorted before.
 
@@ -179,7 +179,7 @@ def sort_runs(items, runs, exact, k, tied):
         at += last - first
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def gather(rows, items, out):
     """out[q, i] = rows[q, items[q, i]]."""
     for q in range(items.shape[0]):
@@ -187,7 +187,7 @@ def gather(rows, items, out):
             out[q, i] = rows[q, np.uint32(items[q, i])]
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def leave_out(items, tied, gains, query_image, gallery_image, out, out_tied, out_gains):
     """Copy every list without the items of the query's own image; outputs beyond the copied items are unchanged.
 
@@ -210,7 +210,7 @@ def leave_out(items, tied, gains, query_image, gallery_image, out, out_tied, out
             n += 1
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def largest(rows, k, out):
     """Positions of the k largest of every row, descending, ties to the lower position; k is small.
 

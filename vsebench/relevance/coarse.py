@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import UsageError
 from ..types import Bool, Int, TestSet, Vectors
-from .gains import Gains, Progress, Values
-from .sources import gains_of
+from .gains import Gains, Values
+from .sources import load_gains
 
-ABOVE = "above="
+ABOVE = ":above="
 GRAMMAR = "write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:all-MiniLM-L6-v2"
 ROW_FRACTION = 0.05  # of the pairs of a row: from here on computing the row costs no more than computing the pairs
 
@@ -76,40 +76,26 @@ def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str
         settings[role] = gains.name
         settings.update({f"{role}.{key}": value for key, value in gains.settings.items()})
     settings.update(above=f"{threshold:g}", elsewhere=elsewhere)
-    return Gains(
-        "coarse",
-        settings,
-        cheap.shape,
-        CoarseToFine(cheap, costly, threshold, elsewhere),
-        rows_affordable=cheap.rows_affordable,  # the costly ones are then computed for pairs
-        no_queries=(_either(cheap.no_query, costly.no_query), _either(cheap.T.no_query, costly.T.no_query)),
-    )
+    left_out = [[x for x in side if x is not None] for side in zip(cheap.no_queries, costly.no_queries, strict=True)]
+    rows, columns = (np.any(of, axis=0) if of else None for of in left_out)
+    values = CoarseToFine(cheap, costly, threshold, elsewhere)
+    # Where rows of the costly ones are not affordable, these are computed for pairs.
+    return Gains("coarse", settings, cheap.shape, values, None, cheap.rows_affordable, no_queries=(rows, columns))
 
 
-def _either(one: Bool | None, other: Bool | None) -> Bool | None:
-    """The queries that one of two gains, or both, leave out."""
-    return other if one is None else one if other is None else one | other
-
-
-def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Gains:
     """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each loaded as by its own specification.
 
     Args, see ``sources.Loader``:
         argument: for example ``bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one``.
         settings: ``elsewhere`` (cheap, zero).
-        progress: called with the fraction that is done, one half for each of the two.
 
     Raises:
         UsageError: the argument is not of that form, or names an unknown kind or setting.
         BadInput, MissingPackage: from loading either of the two.
     """
     cheap, threshold, costly = read_argument(argument)
-    halves: list[Progress | None] = [None, None]
-    if progress is not None:
-        report = progress
-        halves = [lambda done: report(done / 2), lambda done: report(0.5 + done / 2)]
-    coarse = gains_of(cheap, test, halves[0])
-    return coarse_to_fine(coarse, gains_of(costly, test, halves[1]), threshold, settings["elsewhere"])
+    return coarse_to_fine(load_gains(cheap, test), load_gains(costly, test), threshold, settings["elsewhere"])
 
 
 def read_argument(argument: str | None) -> tuple[str, float, str]:
@@ -118,16 +104,13 @@ def read_argument(argument: str | None) -> tuple[str, float, str]:
     Raises:
         UsageError: a part is missing, or the threshold is not a finite number.
     """
-    parts = (argument or "").split(":")
-    at = next((at for at, part in enumerate(parts) if part.startswith(ABOVE)), 0)
-    cheap, costly = ":".join(parts[:at]), ":".join(parts[at + 1 :])
-    if not cheap or not costly:
-        raise UsageError(f"coarse:{argument or ''} does not name a cheap and a costly relevance", fix=GRAMMAR)
-    text = parts[at].removeprefix(ABOVE)
+    cheap, _, rest = (argument or "").partition(ABOVE)
+    text, _, costly = rest.partition(":")
     try:
         threshold = float(text)
     except ValueError:
         threshold = math.nan
-    if not math.isfinite(threshold):
-        raise UsageError(f"coarse: above is '{text[:40]}', which is not a number", fix=GRAMMAR)
+    if not cheap or not costly or not math.isfinite(threshold):
+        what = f"coarse:{argument or ''} is not a cheap relevance, a number, and a costly relevance"
+        raise UsageError(what, fix=GRAMMAR)
     return cheap, threshold, costly

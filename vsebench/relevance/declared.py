@@ -1,18 +1,26 @@
-"""The sources of relevance that come with vsebench; what computes gains is imported when they are loaded."""
+"""The sources of relevance that come with vsebench; what computes gains is imported when they are loaded.
+
+``eccv`` and ``cxc`` are judgements of the COCO 5K test set from the package ``eccv_caption``, matched by COCO id.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-from collections.abc import Mapping
 from functools import lru_cache, partial
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
+from ..errors import BadInput, UsageError, count_of
 from ..files.formats import array_endings, array_suffixes
-from ..types import Both, TestSet
-from .coco import CXC_FILES, ECCV_FILES, JUDGED_SPLIT, identity, judged
-from .gains import Gains, Grades, Progress, of_pairs
-from .sources import Loader, Source, register
+from ..files.ids import places
+from ..options import spell
+from ..sets.stored import ids_installed, judgement_file, read_judgements
+from ..types import Both, TestSet, Which
+from .gains import Grades, of_pairs
+from .sources import FILE, Loader, Source, register
 
 OWN = ("in", "out")  # a caption and its own image: included, left out
 OWN_OF_VECTORS = ("in", "one", "out")  # one: the gain is set to 1
@@ -20,16 +28,14 @@ AGGREGATES = ("max", "mean", "first")  # of the cosines with the captions of an 
 TOKENS = ("ptb", "whitespace")
 NEGATIVE = ("keep", "zero")
 WORD_VECTORS = "FILE: a file of word vectors (GloVe or word2vec text format)"
+JUDGED_SPLIT = "coco-5k"
+# Of the files in the package, behind the name of the judgements: query id -> ids of positives.
+FILES = "_image_to_caption.json", "_caption_to_image.json"
 
 
-def _later(module: str, name: str = "load") -> Loader:
-    """A function of a module of this package, which is imported when it is called."""
-
-    def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
-        found = importlib.import_module(f"{__package__}.{module}")
-        return getattr(found, name)(test, argument, settings, progress)  # type: ignore[no-any-return]
-
-    return load
+def _later(module: str) -> Loader:
+    """The function ``load`` of a module of this package, which is imported when it is called."""
+    return lambda *of: importlib.import_module(f"{__package__}.{module}").load(*of)
 
 
 @lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
@@ -42,13 +48,62 @@ def ground_truth(test: TestSet) -> Both[Grades]:
     return of_pairs("gt", shape, image, caption), of_pairs("gt", shape[::-1], caption, image)
 
 
+def judged(name: str, test: TestSet, *, all_queries: bool = False) -> Both[Grades]:
+    """The judgements over the items of COCO 5K, in any order: of images as queries, and of captions.
+
+    Args:
+        name: of the judgements.
+        test: ``coco-5k``.
+        all_queries: whether every item of the split was judged as a query, so that those without positives are
+            misses of ``no_positive``; otherwise the authors chose the queries.
+
+    Raises:
+        UsageError: another split.
+        MissingPackage: eccv_caption is not installed.
+        BadInput: the file is damaged, or the split lacks judged queries.
+    """
+    if test.name != JUDGED_SPLIT:
+        what = f"judgements '{name}' are of the complete gallery of COCO 5K, not of split '{test.name}'"
+        raise UsageError(what, fix=f"use {spell('split', JUDGED_SPLIT)}")
+    images, captions = (judgement_file(name + file) for file in FILES)
+    return _load(name, test, 0, all_queries, images), _load(name, test, 1, all_queries, captions)
+
+
+@lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
+def _load(name: str, test: TestSet, side: Which, all_queries: bool, path: Path) -> Grades:
+    lists = read_judgements(path.name)
+    try:
+        query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
+        sizes = np.fromiter(map(len, lists.values()), np.int64, len(lists))
+        positive_ids = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
+    queries, gallery = (one.ids for one in (test.sides[::-1] if side else test.sides))
+    query = places(queries, query_ids)
+    if (query < 0).any():
+        unknown_ids = query_ids[query < 0]
+        counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
+        what = f"{counted} not in split '{test.name}' (first: {unknown_ids[0]})"
+        raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
+    covered = np.arange(len(queries)) if all_queries else query[sizes > 0]
+    pairs = np.repeat(query, sizes), places(gallery, positive_ids)
+    return of_pairs(name, (len(queries), len(gallery)), *pairs, judged=covered, where=path)
+
+
+def identity(name: str, test: TestSet) -> str | None:
+    """``eccv_caption#`` and eight digits of the SHA-256 of files; None for other splits or without the package."""
+    if test.name != JUDGED_SPLIT or not ids_installed():
+        return None
+    content = b"".join(judgement_file(name + file).read_bytes() for file in FILES)
+    return f"eccv_caption#{hashlib.sha256(content).hexdigest()[:8]}"
+
+
 GROUND_TRUTH = Source(
     name="gt",
     title="ground truth",
     meaning="the captions written for the image; the complete gallery is ranked",
     rule="a caption and the image it was written for; every other pair counts as wrong, even if the caption fits",
     cite="chen2015coco",
-    reference="Chen et al., Microsoft COCO Captions, arXiv 1504.00325, 2015",
     grades=ground_truth,
 )
 
@@ -58,7 +113,6 @@ COCO_1K = Source(
     meaning="the captions written for the image; only the query's fold is ranked; mean over the five folds (COCO 1K)",
     rule="a caption and the image it was written for; candidates are the items of the query's fold of 1,000 images",
     cite="faghri2018vsepp",
-    reference="Faghri et al., VSE++: Improving Visual-Semantic Embeddings with Hard Negatives, BMVC 2018",
     grades=ground_truth,
     folds=True,
 )
@@ -70,9 +124,8 @@ ECCV = Source(
     rule="the original pairs (6,296 of 6,305 image-to-text), those among the top candidates of five models that crowd "
     "workers accepted (the raters of CxC count as one more), and all positives of CxC",
     cite="chun2022eccv",
-    reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
-    grades=partial(judged, "eccv", ECCV_FILES),
-    identity=partial(identity, ECCV_FILES),
+    grades=partial(judged, "eccv"),
+    identity=partial(identity, "eccv"),
     splits=(JUDGED_SPLIT,),
 )
 
@@ -83,9 +136,8 @@ CXC = Source(
     rule="image-text similarity (SITS) with agg_score >= 3 on the scale 0 to 5, the mean of several raters a pair, "
     "over pairs sampled by similarity",
     cite="parekh2021cxc",
-    reference="Parekh et al., Crisscrossed Captions, EACL 2021",
-    grades=partial(judged, "cxc", CXC_FILES, all_queries=True),
-    identity=partial(identity, CXC_FILES),
+    grades=partial(judged, "cxc", all_queries=True),
+    identity=partial(identity, "cxc"),
     splits=(JUDGED_SPLIT,),
 )
 
@@ -100,10 +152,9 @@ CIDER = Source(
     settings={
         "tokens": ("ptb", "whitespace"),
         "variant": ("d", "plain"),
-        "df": ("split",),
+        "df": ("split", FILE),
         "own": OWN,
     },
-    reference="Vedantam et al., CIDEr: Consensus-based Image Description Evaluation, CVPR 2015",
     cite="vedantam2015cider",
     needs="the captions of the split",
     load=_later("cider.cider"),
@@ -118,7 +169,6 @@ SPICE = Source(
     low=0.0,
     high=1.0,
     settings={"text": ("original", "ptb"), "own": OWN},
-    reference="Anderson et al., SPICE: Semantic Propositional Image Caption Evaluation, ECCV 2016",
     cite="anderson2016spice",
     needs="parsed captions (vsebench spice build)",
     load=_later("spice.spice"),
@@ -134,7 +184,6 @@ SENTENCE = Source(
     argument="NAME: a sentence-transformers model (name or folder) or a .npy of caption embeddings;"
     " all-MiniLM-L6-v2 when nothing is named",
     settings={"agg": AGGREGATES, "own": OWN_OF_VECTORS, "negative": NEGATIVE},
-    reference="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
     cite="reimers2019sbert",
     needs="sentence-transformers, or embeddings of the captions",
     load=_later("embedding.sentence"),
@@ -156,7 +205,6 @@ BOW = Source(
         "tokens": TOKENS,
         "negative": NEGATIVE,
     },
-    reference="Mikolov et al., Efficient Estimation of Word Representations, 2013",
     cite="mikolov2013cbow",
     needs="a file of word vectors",
     load=_later("embedding.bow"),
@@ -172,7 +220,6 @@ WMD = Source(
     high=1.0,
     argument=WORD_VECTORS,
     settings={"tokens": TOKENS, "own": OWN},
-    reference="Kusner et al., From Word Embeddings To Document Distances, ICML 2015",
     cite="kusner2015wmd",
     needs="POT and a file of word vectors",
     load=_later("wmd.word_mover"),
@@ -186,7 +233,6 @@ COARSE = Source(
     rule="costly(i, j) where cheap(i, j) > threshold, cheap(i, j) elsewhere",
     argument="CHEAP:above=NUMBER:COSTLY: two graded relevances and a threshold",
     settings={"elsewhere": ("cheap", "zero"), "negative": NEGATIVE},
-    reference="Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020",
     cite="zhou2020ladder",
     needs="what the two relevances need",
     load=_later("coarse"),

@@ -8,7 +8,7 @@ the side of the queries (``Gains`` or its ``T``), the block, the thread or the m
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +24,6 @@ from ..types import NONE, Bool, Both, Float, Int, Relevance, Vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-
-Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 
 
 class Values(Protocol):
@@ -138,11 +135,15 @@ class Gains:
         """(query, gallery) float32 gains of queries ``start:stop`` with the complete gallery, a new array.
 
         Raises:
-            UsageError: no such queries.
+            UsageError: no such queries, or all pairs of this split would take hours.
         """
         n = self.shape[0]
         if not 0 <= start <= stop <= n:
             raise UsageError(f"rows {start}:{stop} of {n} queries", fix=f"ask for rows within 0:{n}")
+        if not self.rows_affordable:
+            what = f"{self.name} of all {n:,} x {self.shape[1]:,} pairs would take hours"
+            fix = "ask for pairs with at(), or take another relevance, such as cider or sentence"
+            raise UsageError(what, fix=fix)
         out = self.values.rows(start, stop)
         return np.maximum(out, np.float32(0)) if self.negative_is_zero else out
 
@@ -233,7 +234,7 @@ class Grades:
     def positives(self) -> Relevance:
         """The positives of every query, as compressed rows; computed once."""
         level = np.float32(self.level)
-        inside, outside = (_entries(x, x.data.astype(np.float32) >= level) for x in (self.inside, self.outside))
+        inside, outside = (_kept(x, x.data.astype(np.float32) >= level) for x in (self.inside, self.outside))
         found, missing = np.diff(inside.indptr), np.diff(outside.indptr)
         queries = np.flatnonzero(found + missing)
         without = np.flatnonzero(self.judged & (found + missing == 0))
@@ -295,7 +296,7 @@ def of_pairs(
     return Grades(name, inside, outside, covered)
 
 
-def _entries(matrix: csr_array, kept: Bool) -> csr_array:
+def _kept(matrix: csr_array, kept: Bool) -> csr_array:
     """The matrix with some of its entries alone."""
     from scipy.sparse import csr_array
 
@@ -306,45 +307,31 @@ def _entries(matrix: csr_array, kept: Bool) -> csr_array:
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
-    """(query, gallery) numbers of some pairs, in ascending order of the items, to be found by pair."""
-
-    matrix: csr_array
-
-    @cached_property
-    def places(self) -> Int:
-        """(entry,) int64 query * gallery + item, ascending."""
-        queries, gallery = self.matrix.shape
-        query = np.repeat(np.arange(queries, dtype=np.int64), np.diff(self.matrix.indptr))
-        return np.asarray(query * gallery + self.matrix.indices, np.int64)
-
-    def of(self, query: Int, item: Int, other: float) -> Float:
-        """(pair,) float64 numbers, ``other`` of pairs that are not among these."""
-        wanted = query * self.matrix.shape[1] + item
-        if not len(self.places):
-            return np.full(wanted.shape, other)
-        at = np.searchsorted(self.places, wanted).clip(max=len(self.places) - 1)
-        return np.where(self.places[at] == wanted, self.matrix.data[at], other)
-
-
-@dataclass(frozen=True, eq=False)
 class Sparse(Values):
-    """Gains of rows, and others of columns, which may have been judged apart; 0 where nothing is judged."""
+    """(row, column) gains of rows, and (column, row) others of columns, which may have been judged apart.
 
-    of: Both[Entries]
+    They are 0 where nothing is judged.
+    """
+
+    of: Both[csr_array]
 
     def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        return np.asarray(self.of[0].matrix[start:stop].toarray(), np.float32)
+        return np.asarray(self.of[0][start:stop].toarray(), np.float32)
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
-        return self.of[0].of(rows, columns, 0.0).astype(np.float32)
+        return entries_of(self.of[0], rows, columns).astype(np.float32)
 
     @property
     def T(self) -> Sparse:
         """See ``Values.T``."""
         return Sparse(self.of[::-1])
+
+
+def entries_of(matrix: csr_array, rows: Int, columns: Int) -> npt.NDArray[Any]:
+    """(pair,) entries of a matrix, 0 for none."""
+    return np.asarray(matrix[rows, columns]) if len(rows) else np.zeros(0, matrix.dtype)  # without an index: a matrix
 
 
 def as_gains(name: str, grades: Both[Grades]) -> Gains:
@@ -353,10 +340,11 @@ def as_gains(name: str, grades: Both[Grades]) -> Gains:
     Positives that are not in the gallery have no gain: ideal gains are those of the gallery. A query without positives
     in the gallery has no value.
     """
-    rows, columns = (Entries(_entries(one.inside, one.inside.data > 0)) for one in grades)
+    rows, columns = (_kept(one.inside, one.inside.data > 0) for one in grades)
     digest = hashlib.sha256()
-    for entries in (rows, columns):
-        digest.update(entries.places.tobytes() + entries.matrix.data.tobytes())
-    no_queries = np.diff(rows.matrix.indptr) == 0, np.diff(columns.matrix.indptr) == 0
+    for of in (rows, columns):
+        place = np.repeat(np.arange(of.shape[0], dtype=np.int64), np.diff(of.indptr)) * of.shape[1] + of.indices
+        digest.update(place.tobytes() + of.data.tobytes())
+    no_queries = np.diff(rows.indptr) == 0, np.diff(columns.indptr) == 0
     settings, values = {"sha256": digest.hexdigest()[:12]}, Sparse((rows, columns))
-    return Gains(name, settings, rows.matrix.shape, values, lowest=0.0, no_queries=no_queries)
+    return Gains(name, settings, rows.shape, values, lowest=0.0, no_queries=no_queries)

@@ -18,8 +18,8 @@ from ..files.regular import expanded
 from ..log import note
 from ..sets import owners
 from ..sets.match import rows_of
-from ..types import Int, TestSet, Vectors
-from .gains import Gains, Progress, Values
+from ..types import BOTH, Ids, Int, TestSet, Vectors, Which
+from .gains import Gains, Values
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
 CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
@@ -59,60 +59,40 @@ class Stored(Values):
         return Stored(self.values.T, self.column_order, self.row_order)
 
 
-def load(test: TestSet, argument: str, settings: Mapping[str, str], progress: Progress | None) -> Gains:
-    """Gains of a file with one row an image and one column a caption, or one row a caption and one column an image.
-
-    The shape decides which; ``rows=images`` or ``rows=captions`` decides for as many images as captions. Where the
-    file holds ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order of
-    the split, which for a custom split is the order of the user's own file.
+def load(test: TestSet, argument: str, settings: Mapping[str, str]) -> Gains:
+    """Gains of a file, see ``of_matrix``.
 
     Args, see ``sources.Loader``:
         argument: a file of any format that holds arrays; see ``files.formats``.
         settings: ``rows``; ``negative`` is handled by the caller.
+    """
+    return of_matrix(test, expanded(argument), settings["rows"])
+
+
+def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "auto", turned: str = "") -> Gains:
+    """Gains with one row an image and one column a caption, or one row a caption and one column an image.
+
+    If the file has ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order
+    of the split, which for a custom split is the order of the user's own file.
+
+    Args:
+        test: the items.
+        source: a file, or an array of numbers or truth values.
+        rows_are: ``images`` or ``captions``; by default the shape decides, and they are images if it is square.
+        turned: what to type where the rows may be captions: a square matrix without ids is refused.
 
     Raises:
         BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
     """
-    found = of_file(test, expanded(argument), settings["rows"])
-    if progress is not None:
-        progress(1.0)
-    return found
-
-
-def of_file(test: TestSet, path: Path, rows_are: str = "auto", turned: str = "") -> Gains:
-    """The numbers of a file as ``load`` reads them; also those of a matrix of judgements.
-
-    Args:
-        test, path: as for ``load``.
-        rows_are: the setting ``rows``.
-        turned: what to type where the rows may be captions: a square matrix without ids is refused.
-    """
-    fix = "save a .npy array with one row an image and one column a caption"
-    return _arranged(test, read_array(path, FIELD, fix, load=_numbers), rows_are, path, turned)
-
-
-def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
-    """The numbers of an array, integers and truth values as float32."""
-    if member.dtype.startswith(("int", "uint", "bool")):
-        return member.load().astype(np.float32)
-    return floats(member, where)
-
-
-def of_array(test: TestSet, values: npt.NDArray[Any], turned: str = "") -> Gains:
-    """Gains in memory: (image, caption) or (caption, image), in the order in which ``load`` takes those of a file.
-
-    Raises:
-        BadInput: the shape is not that of the split, or a value is not finite.
-    """
-    values = values.astype(np.float32) if values.dtype.kind in "iub" else values
-    return _arranged(test, Raw((values,)), "auto", None, turned)
-
-
-def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None, turned: str) -> Gains:
+    path = source if isinstance(source, Path) else None
+    if isinstance(source, Path):
+        fix = "save a .npy array with one row an image and one column a caption"
+        stored = read_array(source, FIELD, fix, load=_numbers)
+    else:
+        stored = Raw((source.astype(np.float32) if source.dtype.kind in "iub" else source,))
     values, shape = stored.values, test.shape
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
-    possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}
-    if not possible[rows_are]:
+    if not {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}[rows_are]:
         raise BadInput(
             f"gains of shape {values.shape} for {test.counts} of split '{test.name}'"
             + ("" if rows_are == "auto" else f" with rows={rows_are}"),
@@ -129,21 +109,36 @@ def _arranged(test: TestSet, stored: Raw, rows_are: str, path: Path | None, turn
         note("float64: rounded to float32", weight="detail")
     transposed = rows_are == "captions" or not by_images
     fingerprint, lowest, judged = check_values(values, f"{test.sides[transposed].name} row", path or "gains")
-    orders: list[Int | None] = []
-    unnamed: list[str] = []
-    for side, other, ids in zip(test.sides, test.sides[::-1], (stored.image_ids, stored.text_ids), strict=True):
-        if ids is None:
-            unnamed.append(side.name)
-            order = owners.order(test, side.name)
-        else:
-            what = "text" if side.name == "caption" else side.name
-            order = rows_of(ids, side.ids, other.ids, what, test.name, path or Path("gains"))
-        orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
+    ids = stored.image_ids, stored.text_ids
+    orders = [rows_in_order(of, test, side, path or Path("gains")) for side, of in zip(BOTH, ids, strict=True)]
+    unnamed = [side.name for side, of in zip(test.sides, ids, strict=True) if of is None]
     note(owners.order_note(path.name if path is not None else "the matrix", unnamed, test))
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)
     return Gains("matrix", identity, shape, found, lowest=lowest, of_judgements=judged)
+
+
+def rows_in_order(ids: Ids | None, test: TestSet, which: Which, where: Path) -> Int | None:
+    """(item,) int64 row of a file for every item of one side, by ids or in order; None if they are in its order.
+
+    Raises:
+        BadInput: unknown ids, or no order is known.
+    """
+    side, other = test.sides[which], test.sides[1 - which]
+    if ids is None:
+        order = owners.order(test, side.name)
+    else:
+        what = "text" if side.name == "caption" else side.name
+        order = rows_of(ids, side.ids, other.ids, what, test.name, where)
+    return None if order is None or np.array_equal(order, np.arange(len(order))) else order
+
+
+def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
+    """The numbers of an array, integers and truth values as float32."""
+    if member.dtype.startswith(("int", "uint", "bool")):
+        return member.load().astype(np.float32)
+    return floats(member, where)
 
 
 def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = None) -> tuple[str, float, bool]:
@@ -169,20 +164,15 @@ def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = 
         block = np.ascontiguousarray(values[start : start + step])
         # The comparison is also false for NaN, and needs no conversion that could overflow.
         bad = ~((block <= largest) & (block >= -largest)) if block.itemsize > 2 else ~np.isfinite(block)
+        if block.itemsize > 4 and not bad.any():
+            bad = (block != 0) & (block.astype(np.float32) == 0)
         if bad.any():
             r, c = (int(x[0]) for x in np.nonzero(bad))
-            large = bool(np.isfinite(block[r, c]))
-            raise BadInput(
-                f"{row} {start + r} holds {block[r, c]} in column {c}" + (", beyond float32" if large else ""),
-                where=where,
-                fix="scale the values to within 3.4e38, the limit of float32"
-                if large
-                else "find out what produced it and save the array again, every value finite",
-            )
-        if block.itemsize > 4 and (lost := (block != 0) & (block.astype(np.float32) == 0)).any():
-            r, c = (int(x[0]) for x in np.nonzero(lost))
-            what = f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32"
-            raise BadInput(what, where=where, fix="scale the values, or save 0 in its place")
+            what = f"{row} {start + r} holds {block[r, c]} in column {c}"
+            fix = "find out what produced it and save the array again, every value finite"
+            if np.isfinite(block[r, c]):
+                what, fix = f"{what}, which float32 does not hold", "scale the values to 1e-38 to 3.4e38"
+            raise BadInput(what, where=where, fix=fix)
         digest.update(block.data)
         smallest = min(smallest, float(block.min(initial=np.inf)))
         binary = binary and bool(((block == 0) | (block == 1)).all())

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import numbers
-from ..errors import BadInput, UsageError, shown
+from ..errors import BadInput, UsageError, count_of, shown
 from ..files.formats import sniff
-from ..files.ids import places
+from ..files.ids import as_ids, id_array, match, places
+from ..files.kinds import KINDS
 from ..files.pairs import Pairs, place
 from ..files.read_pairs import read_pairs
+from ..files.records import missing, records, text_of
 from ..log import logged, warn
 from ..options import spell
-from ..types import BOTH, DIRECTIONS, Bool, Both, Float, Int, TestSet, Which
-from .gains import Gains, Grades, Spec, of_pairs
-from .labels import in_memory, of_labels, read_labels
-from .matrix import of_array, of_file
+from ..sets import owners
+from ..types import BOTH, DIRECTIONS, SIDES, Bool, Both, Ids, Modality, TestSet, Which
+from .gains import Grades, Spec, of_pairs
+from .matrix import of_matrix
 from .sources import LABELS, Source
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
 BLOCK = 1 << 22  # entries of a matrix read at a time
@@ -46,20 +53,20 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     if spec.holds == LABELS:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
         return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, test), "label", test), strict=True))
-    turned = ""
-    if spec.holds == DIRECTIONS[1]:
-        of = f"{spec.kind}={spec.holds}:{spec.path}:rows="
-        turned = (
-            f"write {of}captions or {of}images"
-            if spec.path
-            else "give {NAME: MATRIX}, its rows as images, or a mapping of queries to items"
-        )
+    from scipy.sparse import csr_array, vstack
+
+    of = f"{spec.kind}={spec.holds}:{spec.path}:rows="
+    turned = f"write {of}captions or {of}images"
+    if not spec.path:
+        turned = "give {NAME: MATRIX}, its rows as images, or a mapping of queries to items"
     with logged() as log:
-        if spec.path:
-            gains = of_file(test, spec.path, spec.settings.get("rows", "auto"), turned)
-        else:
-            gains = of_array(test, numbers(spec.values, spec.what), turned)
-    both = of_matrix(spec.kind, gains, [note for note in log.notes if log.weights[note] != "detail"], test)
+        values = spec.path or numbers(spec.values, spec.what)
+        gains = of_matrix(test, values, spec.settings.get("rows", "auto"), turned * (spec.holds == DIRECTIONS[1]))
+    step = max(1, BLOCK // gains.shape[1])
+    rows = [gains.rows(i, min(i + step, len(test.rows))) for i in range(0, len(test.rows), step)]
+    notes = [note for note in log.notes if log.weights[note] != "detail"]
+    grades = vstack([csr_array(some, dtype=np.float64) for some in rows], format="csr")
+    both = both_ways(spec.kind, grades, None, notes, "entry", test)
     return [(side, both[side]) for side in BOTH if spec.holds in ("", DIRECTIONS[side])]
 
 
@@ -81,16 +88,6 @@ def of_read(name: str, pairs: Pairs, test: TestSet) -> OfSide:
     shape = len(placed.queries), len(placed.items)
     found = of_pairs(name, shape, placed.query, placed.item, placed.grade, placed.given, placed.where)
     return side, replace(found, notes=placed.notes)
-
-
-def of_matrix(name: str, gains: Gains, notes: Sequence[str], test: TestSet) -> Both[Grades]:
-    """The entries other than 0 of a matrix; rows and columns without any are no judged queries."""
-    from scipy.sparse import csr_array, vstack
-
-    n, columns = gains.shape
-    step = max(1, BLOCK // columns)
-    rows = [csr_array(gains.rows(i, min(i + step, n)), dtype=np.float64) for i in range(0, n, step)]
-    return both_ways(name, vstack(rows, format="csr"), None, notes, "entry", test)
 
 
 def both_ways(
@@ -116,7 +113,8 @@ def both_ways(
     meaning = (
         f"have no {what}: they are no queries, and count in no metric, with {spell('no_positive', 'miss')} as well"
     )
-    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in (rows, columns)], "", meaning, test))
+    asked = (rows, columns)[: 2 - test.one_way]
+    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in asked], "", meaning, test))
     return replace(rows, notes=notes), replace(columns, notes=notes)
 
 
@@ -162,7 +160,8 @@ def _check_level(both: Both[Grades], where: str) -> None:
             f"a candidate with a grade of at least {one.level:g}; {grades}"
         )
         if not queries:
-            fix = f"give {spell('level', float(grade.max()))}" if len(grade) else "give judgements with grades"
+            some = len(grade) > 0 and grade.max() > 0
+            fix = f"give {spell('level', float(grade.max()))}" if some else "give judgements with grades above 0"
             raise BadInput(what, where=where, fix=fix)
         warn(f"{what}; the others count in no metric, or as a miss with {spell('no_positive', 'miss')}")
 
@@ -170,9 +169,12 @@ def _check_level(both: Both[Grades], where: str) -> None:
 def source(both: Both[Grades], test: TestSet) -> Source:
     """The judgements of both sides as a source, which is valid for their test set alone."""
     name, level = both[0].name, both[0].level
-    notes = dict.fromkeys(note for one in both for note in one.notes)
+    asked = both[: 2 - test.one_way]
+    notes = dict.fromkeys(note for one in asked for note in one.notes)
+    if test.one_way and (idle := int((~both[0].judged).sum())):
+        notes[f"{idle:,} of {len(test.rows):,} queries are not judged, and count in no metric"] = None
     meaning = f"have no positive: they count in no metric, or as a miss with {spell('no_positive', 'miss')}"
-    without = [(one.positives.skipped, int(one.judged.sum())) for one in both]
+    without = [(one.positives.skipped, int(one.judged.sum())) for one in asked]
     identity = _identity(both)
     return Source(
         name=name,
@@ -189,23 +191,127 @@ def _identity(both: Both[Grades]) -> str:
     """``own#`` and eight digits of the SHA-256 of the level and the judged pairs, by query, item and grade."""
     digest = hashlib.sha256(f"{both[0].level:g}".encode())
     for one in both:
-        (query, item, grade), lost = _triples(one.inside), one.outside
-        if lost.nnz:
-            outside = _triples(lost)[0], np.full(lost.nnz, -1), lost.data
-            query, item, grade = map(np.concatenate, zip((query, item, grade), outside, strict=True))
-            order = np.lexsort((grade, item, query))
-            query, item, grade = query[order], item[order], grade[order]
-        for array, kind in ((query, "<i8"), (item, "<i8"), (grade, "<f4"), (np.flatnonzero(one.judged), "<i8")):
+        inside, outside = one.inside.tocoo(), one.outside.tocoo()
+        query, grade = np.append(inside.row, outside.row), np.append(inside.data, outside.data)
+        item = np.append(inside.col, np.full(outside.nnz, -1))
+        order = np.lexsort((grade, item, query))
+        pairs = (query[order], "<i8"), (item[order], "<i8"), (grade[order], "<f4")
+        for array, kind in (*pairs, (np.flatnonzero(one.judged), "<i8")):
             digest.update(np.ascontiguousarray(array, kind).data)
     return f"own#{digest.hexdigest()[:8]}"
 
 
-def _triples(matrix: Any) -> tuple[Int, Int, Float]:
-    """(entry,) queries, items and grades."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), matrix.indices, matrix.data
-
-
 def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str, test: TestSet) -> list[str]:
     """One note on rows and columns as queries, of each (how many, of how many); none where there are none."""
-    parts = [f"{k:,} of {n:,} {word}{side.plural}" for side, (k, n) in zip(test.sides, counts, strict=True) if k]
+    parts = [f"{k:,} of {n:,} {word}{side.plural}" for side, (k, n) in zip(test.sides, counts, strict=False) if k]
     return [f"{' and '.join(parts)} {meaning}"] if parts else []
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class labels of the images and captions: (item,) ids, None for the order of the split, and labels of each."""
+
+    ids: Mapping[Modality, Ids | None]
+    labels: Mapping[Modality, Sequence[Sequence[str]]]
+    where: str
+
+
+def read_labels(path: Path) -> Labels:
+    """Class labels of images and captions of records; an item may have several, in several rows or separated by bars.
+
+    A row has the label of an image, of a caption, or of both, where it has both ids.
+
+    Raises:
+        BadInput: unreadable, no column of labels or several, or not both of image and caption ids.
+        MissingPackage: parquet without pyarrow.
+    """
+    table, kind = records(path, "labels"), KINDS["labels"]
+    columns = [name for name in table if str(name).lower() in kind.fields["label"]]
+    named = kind.find(table)
+    if len(columns) != 1 or not {*SIDES["i2t"]} <= named.keys():
+        what = f"has columns {', '.join(map(str, table)) or '(none)'}"
+        raise BadInput(what, where=path, fix=kind.fix)
+    found: dict[Modality, dict[str, dict[str, None]]] = {side: {} for side in SIDES["i2t"]}
+    for side in SIDES["i2t"]:
+        for item, label in zip(table[named[side]], table[columns[0]], strict=True):
+            if not missing(item) and not missing(label):
+                several = label if isinstance(label, list) else text_of(label).split("|")
+                words = (text_of(word) for word in several)
+                found[side].setdefault(text_of(item), {}).update((word, None) for word in words if word)
+    ids = {side: as_ids(id_array(list(own), "ids", path), f"{side}_id", path) for side, own in found.items()}
+    return Labels(ids, {side: [list(words) for words in own.values()] for side, own in found.items()}, str(path))
+
+
+def in_memory(value: Any, where: str) -> Labels:
+    """Labels in memory, in the order of the split: a word or a number an item, or several, or (item, class) of 0, 1."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise UsageError(f"{where}: labels are {shown(value)}", fix="give those of the images and of the captions")
+    images, captions = (_classes(labels, where) for labels in value)
+    return Labels({"image": None, "caption": None}, {"image": images, "caption": captions}, where)
+
+
+def _classes(labels: Any, where: str) -> list[list[str]]:
+    """The classes of every item as words, none of an item without a label."""
+    labels = labels.toarray() if hasattr(labels, "toarray") else labels
+    if hasattr(labels, "__array__"):
+        array = np.asarray(labels)
+        if array.ndim == 2 and array.shape[1] > 1 and np.isin(array, (0, 1)).all():
+            return [[str(c) for c in np.flatnonzero(row)] for row in array]
+        if array.ndim != 1 and array.shape[1:] != (1,):
+            what = f"{where}: labels are {shown(array)}"
+            raise UsageError(what, fix="give a label an item, or (item, class) of 0 and 1")
+        labels = array.ravel().tolist()
+    if not isinstance(labels, (list, tuple)):
+        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give a label an item")
+    rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
+    if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
+        what = f"{where}: labels are rows of 0 and 1, which may be columns of classes, or the classes 0 and 1"
+        raise UsageError(what, fix="give columns of classes as an array, and classes as words")
+    return [[word for x in row if not missing(x) and (word := text_of(x))] for row in rows]
+
+
+def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
+    """(image, caption) 1 where the two share a class; the images and captions that have a label; and notes.
+
+    Items without a label are no queries, and no positives.
+
+    Raises:
+        BadInput: labels for another number of items, or for none of the split.
+    """
+    from scipy.sparse import csr_array
+
+    classes: dict[str, int] = {}
+    tables = []
+    for side in SIDES["i2t"]:
+        found = [
+            (i, classes.setdefault(word, len(classes)))
+            for i, words in zip(*_placed(labels, side, test), strict=True)
+            for word in words
+            if i >= 0
+        ]
+        tables.append(np.array(found, np.int64).reshape(-1, 2).T)
+    image, caption = (
+        csr_array((np.ones(len(row), np.int32), (row, column)), shape=(n, max(len(classes), 1)))
+        for n, (row, column) in zip(test.shape, tables, strict=True)
+    )
+    shared = (image @ caption.T).astype(np.float64)
+    shared.data[:] = 1
+    unnamed: list[Modality] = [side for side in SIDES["i2t"] if labels.ids[side] is None]
+    labelled = np.diff(image.indptr) > 0, np.diff(caption.indptr) > 0
+    return shared, labelled, tuple(filter(None, [owners.order_note("labels", unnamed, test)]))
+
+
+def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], Sequence[Sequence[str]]]:
+    """The index of every labelled item of one side, -1 of one that the split does not have, and the labels of each."""
+    known, ids, own = test.side(side).ids, labels.ids[side], labels.labels[side]
+    if ids is None:
+        if len(own) != len(known):
+            what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{test.name}'"
+            raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
+        row = owners.order(test, side)
+        return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
+    at, _ = match(ids, known)
+    if not (at >= 0).any():
+        what = f"none of its {side} ids is in split '{test.name}' (first: {ids[0]})"
+        raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
+    return at.tolist(), own

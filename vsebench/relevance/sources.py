@@ -16,105 +16,16 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..files.regular import expanded
-from ..log import about
+from ..log import about, note
 from ..options import spell
 from ..registry import unknown
 from ..types import DIRECTIONS, Both, Direction, Relevance, TestSet
-from .gains import Gains, Grades, Progress, Spec, as_gains
+from .gains import Gains, Grades, Spec, as_gains
 
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
-# Test set (with its captions, where the source needs them), argument, the value of every setting, and a callback for
-# the fraction that is done.
-Loader = Callable[[TestSet, "str | None", Mapping[str, str], "Progress | None"], Gains]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting.
-
-    Attributes:
-        question: what it decides.
-        values: value -> what it does.
-        other: values that are not listed, such as a file, and what they do; empty when there are none.
-    """
-
-    question: str
-    values: Mapping[str, str]
-    other: str = ""
-
-
-SETTINGS: dict[str, Setting] = {
-    "own": Setting(
-        "Is a caption compared with itself? It matters for the gain of a caption and its own image, whose captions "
-        "include it. All other gains are the same.",
-        {
-            "in": "yes: the caption is one of the captions of its image, as in the released code of the NCS authors. "
-            "Its own gain is then among the largest",
-            "out": "no: it is compared with the other captions of its image. With one caption an image there are none, "
-            "and its own gain is 0",
-            "one": "the gain of a caption and its own image is set to 1, whatever its captions say",
-        },
-    ),
-    "agg": Setting(
-        "An image has several captions. How are the similarities of a caption to each of them combined into one gain?",
-        {
-            "max": "the largest of them: one similar caption is enough",
-            "mean": "their mean: a caption must suit all captions of the image",
-            "first": "that of the first caption; the others are ignored",
-        },
-    ),
-    "variant": Setting(
-        "Which CIDEr?",
-        {
-            "d": "CIDEr-D, which counts a repeated n-gram no more often than the reference has it, and has a penalty "
-            "for a difference in length. It is what captioning papers report",
-            "plain": "the original CIDEr, without both",
-        },
-    ),
-    "df": Setting(
-        "CIDEr gives n-grams that occur with many images little weight. In which captions are these document "
-        "frequencies counted? Values change with the corpus.",
-        {"split": "in those of the evaluated split; an image counts once for all of its captions"},
-        other="a file of captions with image ids (`df=train.jsonl`)",
-    ),
-    "tokens": Setting(
-        "How are captions split into words?",
-        {
-            "ptb": "lower case, Penn Treebank rules, without punctuation: the words of the COCO evaluation server",
-            "whitespace": "lower case, split at spaces; punctuation stays with its word (`dog.` is not `dog`)",
-        },
-    ),
-    "text": Setting(
-        "Which text is parsed into objects, attributes and relations?",
-        {
-            "original": "the caption as it was written",
-            "ptb": "its `ptb` tokens, as on the COCO evaluation server",
-        },
-    ),
-    "idf": Setting(
-        "Do rare words have more weight?",
-        {
-            "no": "all words have the same weight",
-            "yes": "a word has the weight log(images / images with the word in a caption)",
-        },
-    ),
-    "negative": Setting(
-        "What happens to gains below 0? NCS and nDCG add gains up and refuse negative ones.",
-        {"keep": "they stay as they are", "zero": "they count as 0, in every metric"},
-    ),
-    "elsewhere": Setting(
-        "Which gain has a pair whose cheap gain does not exceed the threshold?",
-        {"cheap": "the cheap gain, as in the paper", "zero": "0, as in code published with the paper"},
-    ),
-    "rows": Setting(
-        "Which side are the rows of the matrix?",
-        {
-            "auto": "decided by the shape of the matrix; images where it is square",
-            "images": "rows are images, columns captions",
-            "captions": "rows are captions, columns images",
-        },
-    ),
-}
+# Test set (with its captions, where the source needs them), argument, and the value of every setting.
+Loader = Callable[[TestSet, "str | None", Mapping[str, str]], Gains]
+FILE = "FILE"  # among the values of a setting: any file
 
 
 @dataclass(frozen=True)
@@ -126,11 +37,10 @@ class Source:
         title: the full name, printed above results.
         meaning: one line: what a gain measures, or which candidates are positives and which are ranked.
         rule: when a candidate is a positive, or the formula of a gain.
-        load: ``load(test, argument, settings, progress)`` gives the gains.
+        load: ``load(test, argument, settings)`` gives the gains.
         grades: ``grades(test)`` gives the judged pairs of images as queries, and those of captions; raises UsageError
             for a split that was not judged, MissingPackage when the judgements are not installed, BadInput when their
             files are damaged.
-        reference: the publication.
         cite: citation key of ``docs/glossary.md``.
         needs: what has to be installed, built or given.
         identity: ``identity(test)`` gives, for the signature, the origin of judgements and eight hexadecimal digits of
@@ -139,7 +49,7 @@ class Source:
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         notes: what was decided when judgements were read.
         low, high: range of a gain; None where there is no bound.
-        settings: key -> allowed values, the default first; ``SETTINGS`` says what they mean.
+        settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
         nested: whether the argument consists of other specifications with settings of their own.
@@ -153,7 +63,6 @@ class Source:
     rule: str
     load: Loader | None = None
     grades: Callable[[TestSet], Both[Grades]] | None = None
-    reference: str = ""
     cite: str = ""
     needs: str = ""
     identity: Callable[[TestSet], str | None] = lambda test: None
@@ -194,7 +103,7 @@ class Source:
         """
         allowed = self.settings[key]
         value = settings.get(key, allowed[0])
-        if value not in allowed and not takes_others(key):
+        if value not in allowed and FILE not in allowed:
             raise UsageError(f"{self.name}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
         return value
 
@@ -204,7 +113,7 @@ class Source:
         images, captions = self.grades(test)
         return images.positives, captions.positives
 
-    def gains(self, test: TestSet, spec: Spec, progress: Progress | None = None) -> Gains:
+    def gains(self, test: TestSet, spec: Spec) -> Gains:
         """The gains of a split by this source; raises as ``load_gains``."""
         if self.grades is not None:
             return as_gains(self.name, self.grades(test))
@@ -213,10 +122,14 @@ class Source:
         if self.captions == "needed" and test.columns.texts is None:
             what = f"{self.name} needs the captions of split '{test.name}', which are not known"
             raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
-        gains = self.load(test, spec.argument, settings, progress)
-        without = np.bincount(test.owners, minlength=len(test.rows)) == 0
-        if self.compares_captions and without.any() and gains.no_query is None:  # such an image is a candidate alone
-            gains = replace(gains, no_queries=(without, gains.no_queries[1]))
+        gains = self.load(test, spec.argument, settings)
+        captions, (row, column) = np.bincount(test.owners, minlength=len(test.rows)), test.sides
+        if self.compares_captions and (captions == 0).any():
+            note(f"{row.have(int((captions == 0).sum()))} no {column.plural}, and gain 0 with every {column.name}")
+            if gains.no_query is None:  # such an image is a candidate alone
+                gains = replace(gains, no_queries=(captions == 0, gains.no_queries[1]))
+        if self.compares_captions and settings.get("own") == "out" and (captions == 1).any():
+            note(f"{row.have(int((captions == 1).sum()))} a single {column.name}, and gain 0 with it (own=out)")
         return gains.without_negative() if settings.get("negative") == "zero" else gains
 
 
@@ -269,9 +182,8 @@ def heading(view: str) -> str:
     return SOURCES[view].title if view in SOURCES and not is_gains(view) else view
 
 
-def takes_others(key: str) -> bool:
-    """Whether a setting takes values that are not listed, such as a file."""
-    return key in SETTINGS and bool(SETTINGS[key].other)
+def _takes_file(key: str) -> bool:
+    return any(FILE in source.settings.get(key, ()) for source in SOURCES.values())
 
 
 def load(name: str, split: TestSet, direction: Direction) -> Relevance:
@@ -315,9 +227,11 @@ def parse_spec(text: str) -> Spec:
     if source is None:
         raise unknown("graded relevance", head, named())
     words = [head] if source.endings else []
-    if source.nested:
-        parts, nested = _own_settings(source, parts)
-        words += nested
+    if source.nested:  # its own settings stand first, or at the end; the others are of what it combines
+        if parts and parts[-1].startswith("negative="):
+            parts = [parts[-1], *parts[:-1]]
+        end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in source.settings), len(parts))
+        words, parts = parts[end:], parts[:end]
     settings: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
@@ -347,49 +261,33 @@ def located(spec: Spec) -> tuple[Spec, list[Path]]:
     found: list[Path] = []
 
     def word(text: str) -> str:
-        path = expanded(text)
-        if not path.is_file():
+        key, _, value = text.partition("=")
+        start, name = (f"{key}=", value) if _takes_file(key) else ("", text)
+        path = expanded(name)
+        if name in SOURCES or not path.is_file():
             return text
         found.append(path)
-        return str(path.absolute())
-
-    def part(text: str) -> str:
-        key, _, value = text.partition("=")
-        return f"{key}={word(value)}" if takes_others(key) else text if text in SOURCES else word(text)
+        return f"{start}{path.absolute()}"
 
     nested = spec.kind in SOURCES and SOURCES[spec.kind].nested
     words = [] if spec.argument is None else spec.argument.split(":") if nested else [spec.argument]
-    argument = ":".join(map(part if nested else word, words)) or None
-    settings = {key: word(value) if takes_others(key) else value for key, value in spec.settings.items()}
+    argument = ":".join(map(word, words)) or None
+    settings = {key: word(f"{key}={value}").partition("=")[2] for key, value in spec.settings.items()}
     return replace(spec, argument=argument, settings=settings), found
 
 
-def _own_settings(source: Source, parts: list[str]) -> tuple[list[str], list[str]]:
-    """The settings of a nested source itself, and the rest: the parts of the specifications that it combines."""
-    if parts and parts[-1].startswith("negative="):  # at the end it is a setting of ``coarse``
-        parts = [parts[-1], *parts[:-1]]
-    end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in source.settings), len(parts))
-    return parts[:end], parts[end:]
-
-
-def load_gains(text: str | Spec, split: TestSet, progress: Progress | None = None) -> Gains:
-    """The gains of a split.
+def load_gains(text: str | Spec, test: TestSet) -> Gains:
+    """The gains of a test set.
 
     Args:
         text: a specification: ``cider``, ``spice``, ``sentence:NAME``, ``bow:FILE``, ``wmd:FILE``, ``gains.npy``.
-        split: with its captions, unless the source can do without.
-        progress: called with the fraction of the preparation that is done.
+        test: with its captions, unless the source can do without.
 
     Raises:
         UsageError: an unknown source or setting.
         BadInput: the split has no captions, or a file is damaged.
         MissingPackage: something has to be installed or built first; the message has the command.
     """
-    return gains_of(text, split, progress)
-
-
-def gains_of(text: str | Spec, test: TestSet, progress: Progress | None = None) -> Gains:
-    """The gains of a test set, as ``load_gains``."""
     spec = parse_spec(text) if isinstance(text, str) else text
     with about(spec.kind):
-        return SOURCES[spec.kind].gains(test, spec, progress)
+        return SOURCES[spec.kind].gains(test, spec)

@@ -6,12 +6,13 @@ Values are fractions (ranks are ranks). Percent exists only in the renderers.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, Protocol
 
 from ..errors import UsageError
-from ..types import Direction, Float, Ids, Unit
+from ..types import ONE_WAY, Direction, Float, Ids, Unit
 
 
 class MetricName(Protocol):
@@ -155,7 +156,11 @@ def plain(source: object, *names: str) -> dict[str, Any]:
 # are printed as percent.
 Form = Unit | Literal["count", "probability", "correlation", "tau", "effect", "mean", "percent", "share"]
 
-ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", None: "sum"}
+# In the order of columns: those of one direction together, then sums.
+ARROWS: dict[Direction | None, str] = {
+    "i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", ONE_WAY: "query→corpus",
+    None: "sum",
+}  # fmt: skip
 UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
 UNDEFINED = "—"
 RANKED = 3  # values from which the second best is marked
@@ -219,6 +224,11 @@ def signed(value: float, form: Form) -> str:
 def bracketed(ends: tuple[float, float] | None, form: Form) -> str:
     """An interval as printed, ``[35.21, 37.80]``; the empty text without one."""
     return "" if ends is None else f"[{printed(ends[0], form)}, {printed(ends[1], form)}]"
+
+
+def units_of(found: Iterable[Any]) -> str:
+    """What is resampled for some results: the queries where they are of queries and a corpus, else the images."""
+    return "queries" if any(one.direction == ONE_WAY for one in found) else "images"
 
 
 def interval_words(how: Resampling, units: str = "images") -> str:

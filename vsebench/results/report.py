@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 from .. import signature
 from ..relevance.sources import LABELS, heading
-from ..types import Direction, TestSet
+from ..types import ONE_WAY, Direction, TestSet
 from . import lists, per_query, values
 from .charts import Panel, curves
 from .lists import Lists
-from .model import ARROWS, UNITS, MetricName, Resampling, Result, interval_words, plain
+from .model import ARROWS, UNITS, MetricName, Resampling, Result, interval_words, plain, units_of
 from .render import Drawn, json_text
 from .table import Column, Entry, Table, Value, arrow, label, named, sentences, way
 
 SCHEMA = "vsebench/report/1"
-CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
+CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i", ONE_WAY)
 INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
 
 
@@ -134,8 +134,9 @@ class Report(Drawn):
         by_labels = all(view == LABELS for view, _ in groups)
         words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
         if self.intervals is not None and any(r.interval for r in self.results):
-            words += f" {interval_words(self.intervals, 'queries' if by_labels else 'images')}."
-        return [*found, sentences(words, literal=self.signature)]
+            units = "queries" if by_labels else units_of(self.results)
+            words += f" {interval_words(self.intervals, units)}."
+        return [*found, *_of_indexes(self.provenance.get("index")), sentences(words, literal=self.signature)]
 
     def panels(self) -> list[Panel]:
         """Curves over k of recall, and of the metrics that were measured at several depths."""
@@ -202,6 +203,18 @@ def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[
         lines.append((named(metric, view=False), *(_value(row.get(d)) for d in shown), queries))
     columns = (Column(way(d).shown, fields={"direction": d}) for d in shown)
     return Table("results", title, (Column("metric", words=True), *columns, Column("queries", "")), tuple(lines))
+
+
+def _of_indexes(facts: Any) -> list[Table]:
+    """A row a saved index, with the share of the exact lists that it lists; none of facts of another form."""
+    found = facts.items() if isinstance(facts, dict) else ()
+    known = {d: one.get("recall") for d, one in found if d in ARROWS and isinstance(one, dict)}
+    rows = {d: shares for d, shares in known.items() if isinstance(shares, dict) and all(map(str.isdecimal, shares))}
+    depths = sorted({k for shares in rows.values() for k in shares}, key=int)
+    columns = (Column("index", words=True), *(Column(f"recall@{k}", fields={"k": int(k)}) for k in depths))
+    shares = [(way(d).shown, *(Value(own[k]) if k in own else "" for k in depths)) for d, own in rows.items()]
+    title = "index against exact lists"
+    return [Table("", title, columns, tuple(shares))] if shares else []
 
 
 def _by_length(results: Sequence[Result]) -> Table:

@@ -62,7 +62,7 @@ class ColumnDocument(_Strict):
     """The values of one metric in one direction.
 
     Attributes:
-        queries: packed indices into the images (i2t, i2i) or captions (t2i, t2t); None for all of them in order.
+        queries: packed indices into the images (i2t, i2i), captions (t2i, t2t) or queries; None: all, in order.
         values: packed, one a query.
         influence: two packed arrays, one number an image: what it adds to the mean as a candidate, see
             ``model.Result``; None where it is not known.
@@ -79,7 +79,7 @@ class PerQueryDocument(_Strict):
     """All per-query values of a report; arrays are packed, see ``packed``.
 
     Attributes:
-        images, captions: ids.
+        images, captions: ids; of queries and a corpus theirs.
         image_of: for every caption the index of its image; None where captions have none of their own.
         caption_rows: of a custom split with ids: for every caption its row among the text vectors; or None.
         numbered: sides whose items have no ids: ``images`` or ``captions`` are numbers of rows.
@@ -105,7 +105,7 @@ class ListsDocument(_Strict):
         kind: the gains, None without any.
     """
 
-    direction: Literal["i2t", "t2i"]
+    direction: Literal["i2t", "t2i", "query2corpus"]
     k: int = Field(ge=1, le=100)
     items: str
     scores: str | None

@@ -246,7 +246,7 @@ def _ends(value: Value) -> dict[str, float | None]:
 Key = tuple[MetricName, Direction | None]
 K = TypeVar("K", bound=Key)
 ValuesOf = Callable[[Key], Sequence[Entry]]
-DIRECTIONS = ("i2t", "t2i", "i2i", "t2t", None)  # the order of columns: those of one direction together, then sums
+DIRECTIONS = tuple(ARROWS)  # the order of columns
 
 
 def in_order(keys: Iterable[K]) -> list[K]:

@@ -14,14 +14,14 @@ from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..numeric.parallel import each
 from ..sets.stored import DECLARED
-from ..types import Direction, Int, Modality, TestSet
+from ..types import ONE_WAY, QUERIES, SIDES, Direction, Int, Modality, TestSet
 from .model import MetricName, Result, plain
 from .packed import pack, unpack
 
 if TYPE_CHECKING:
     from .schema import ColumnDocument, PerQueryDocument
 
-SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption"}
+SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption", ONE_WAY: "image"}
 
 
 def write(items: TestSet, results: Sequence[Result]) -> dict[str, Any]:
@@ -69,7 +69,9 @@ def read(section: PerQueryDocument, split: str) -> TestSet:
     items = TestSet.captioned(split, images, captions, owner, None, fold, in_folds)
     if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.columns.ids))):
         raise BadInput("caption_rows does not number the captions", fix="write the report again")
-    first, second = (replace(side, numbered=side.name in section.numbered) for side in items.sides)
+    names = QUERIES if any(column.direction == ONE_WAY for column in section.columns) else SIDES["i2t"]
+    of_sides = (replace(side, name=name) for side, name in zip(items.sides, names, strict=True))
+    first, second = (replace(side, numbered=side.name in section.numbered) for side in of_sides)
     return replace(items, rows=first, columns=replace(second, places=rows))
 
 

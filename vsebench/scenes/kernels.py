@@ -41,7 +41,7 @@ TWO = np.int8(2)
 WAYS = np.array(list(permutations(range(MAX_GROUPS))), np.int64)  # (way, mention) group
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def matched_rows(columns, facts, scenes, captions, out):
     """Matched facts of ranges of scenes and of captions; ``out`` (caption, scene) int8 is filled.
 
@@ -59,7 +59,7 @@ def matched_rows(columns, facts, scenes, captions, out):
                 out[c - captions[0], first - scenes[0] + i] = best[i]
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def matched_pairs(columns, facts, scene, caption, out):
     """Matched facts of pairs of a scene and a caption, (pair,) int64 each; ``out`` (pair,) int8 is filled.
 
@@ -80,7 +80,7 @@ def matched_pairs(columns, facts, scene, caption, out):
         p += n
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _scratch():
     """The scenes of a strip, and the other arrays of ``_matched``."""
     return (
@@ -93,7 +93,7 @@ def _scratch():
     )
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _matched(strip, facts, c, best, total, holds, meant, related):
     """The facts of a caption that hold in the scenes of a strip.
 
@@ -135,7 +135,7 @@ def _matched(strip, facts, c, best, total, holds, meant, related):
         best[i] += np.int8(strip[SCENE_BACKGROUND, i] == said)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _mention(strip, facts, c, m, holds, meant, fitting, total):
     """What holds of every group when mention ``m`` means it.
 
@@ -186,7 +186,7 @@ def _mention(strip, facts, c, m, holds, meant, fitting, total):
             meant[m, g, i] = fitting[i] if fits else alone
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _relation(strip, facts, c, k, meant, related):
     """Whether relation ``k`` holds of its two mentions, for every two groups that they may mean.
 

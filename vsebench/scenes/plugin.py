@@ -19,7 +19,6 @@ ENTAILS = Source(
     rule="the caption states at least one fact, and all of its facts hold in the scene of the image, from which "
     "judgements follow completely and without errors",
     cite="young2014denotations",
-    reference="the denotation of a caption: Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
     grades=entailed,
     identity=identity,
     splits=("scenes-*",),
@@ -35,7 +34,6 @@ HOLDS = Source(
     high=1.0,
     needs="a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)",
     load=load_holds,
-    reference="Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
     cite="young2014denotations",
     captions="unused",
 )
@@ -48,7 +46,6 @@ MATCH = replace(
     "facts it states: a true caption that says little has a small gain; exact for every pair",
     rule="2 matched / (facts of the caption + facts of the scene)",
     load=load_match,
-    reference="Cai and Knight, Smatch: an Evaluation Metric for Semantic Feature Structures, ACL 2013",
     cite="cai2013smatch",
 )
 

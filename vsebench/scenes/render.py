@@ -61,7 +61,7 @@ def render(scene: Scene, size: int, draws: Draws) -> Pixels:
     return pixels
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def develop(samples, palette, light, noise, pixels):
     """Compiled: average the colours of the samples of every pixel, add light and noise; integers only.
 

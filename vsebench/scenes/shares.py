@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import count_of
 from ..log import note
-from ..relevance.gains import Gains, Progress, Values
+from ..relevance.gains import Gains, Values
 from ..types import Int, TestSet, Vectors
 from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
@@ -73,7 +73,7 @@ def holds(truth: Truth) -> Share:
     return Share(truth, 1, np.zeros_like(truth.shown), np.maximum(truth.stated, 1))
 
 
-def load_holds(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load_holds(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Gains:
     """The gains ``holds`` of a split of scenes, which needs no strings; see ``sources.Loader``.
 
     Raises:
@@ -82,7 +82,7 @@ def load_holds(test: TestSet, argument: str | None, settings: Mapping[str, str],
     return _gains("holds", test, holds(truth_of(test)))
 
 
-def load_match(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load_match(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Gains:
     """The gains ``match``, as ``load_holds``."""
     return _gains("match", test, match(truth_of(test)))
 

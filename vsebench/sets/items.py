@@ -24,7 +24,7 @@ from ..files.regular import MAPPED
 from ..log import note, warn
 from ..memory import require
 from ..options import spell
-from ..types import SIDES, Bool, Direction, Embeddings, Ids, Int, TestSet, Tops
+from ..types import QUERIES, SIDES, Bool, Direction, Embeddings, Ids, Int, TestSet, Tops
 from . import catalogue as splits
 from .match import Matched, match_rows
 from .owners import SidesSwapped
@@ -71,12 +71,12 @@ def refuse_layout(raw: Raw, placed: bool) -> None:
         other = "image_of_text" if dim == width else "vectors of the joint space of the model, after its projections"
         fix = "save array.T, one row an item" + ("" if turned else f", if they are; otherwise give {other}")
         raise BadInput(f"the arrays look like (dim, item), {images.shape} and {texts.shape}", where=raw.where, fix=fix)
-    for side, rows, names in (("image", images, raw.image_ids), ("text", texts, raw.text_ids)):
+    for side, rows, names in zip(raw.sides, raw.arrays, (raw.image_ids, raw.text_ids), strict=True):
         empty = constant_rows(rows) & ~np.isinf(rows[:, 0])
         if 0 < empty.sum() < len(rows) and (dim >= MIN_LINE or not np.nan_to_num(rows[empty]).any()):
             counted = count_of(int(empty.sum()), f"{side} row is", f"{side} rows are")
             first = f"first: row {empty.argmax()}{_named(names, empty.argmax())}, {rows[empty.argmax(), 0]:g}"
-            fix = "encode these items again" if side == "image" else f"{PADDED}, or encode these texts again"
+            fix = f"{PADDED}, or encode these texts again" if side == "text" else "encode these items again"
             what = f"{counted} one number throughout, of {len(rows):,} ({first})"
             raise BadInput(what, where=raw.where, fix=fix)
 
@@ -331,16 +331,17 @@ def align_embeddings(
     """
     where = raw.where
     declared = split is not None and split != "custom"
-    if not declared and (blocks := rows_of_blocks(raw)) is not raw:
+    pairs = raw.sides != QUERIES  # a row may stand for a pair of an image and a text
+    if pairs and not declared and (blocks := rows_of_blocks(raw)) is not raw:
         raw, captions_per_image = blocks, None  # it has been read
     refuse_layout(raw, declared)
-    check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
-    if raw.image_ids is not None or not (judged or _counted(split) == len(raw.images)):
+    check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids, raw.sides)
+    if pairs and (raw.image_ids is not None or not (judged or _counted(split) == len(raw.images))):
         refuse_rows_of_pairs(raw, declared)
         raw = one_row_an_image(raw, declared)
     rounded: list[str] = []
     converted: list[str] = []
-    for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
+    for side, array, ids in zip(raw.sides, raw.arrays, (raw.image_ids, raw.text_ids), strict=True):
         if ids is not None and len(ids) != len(array):
             what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
             raise BadInput(what, where=where, fix="save one id a row")
@@ -417,11 +418,13 @@ def align_scores(
     if direction == "t2i" and square and (typed or unnamed):
         what = f"the rows of a square t2i score matrix {scores.shape} may be images or texts"
         raise BadInput(what, where=where, fix=fix)
-    for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
+    one, two = raw.sides
+    for side, ids, n, other in ((one, raw.image_ids, n_image, n_text), (two, raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
             turned = "; the matrix looks transposed" if len(ids) == other else ""
             what = f"score matrix has shape {scores.shape} and there are {len(ids):,} {side} ids{turned}"
-            raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
+            items = "a query and one column an item" if raw.sides == QUERIES else "an image and one column a text"
+            raise BadInput(what, where=where, fix=f"save scores with one row {items}")
     try:
         found = _matched(raw, split, captions_per_image, captions, judged)
     except SidesSwapped as error:
@@ -443,7 +446,7 @@ def _matched(
     """The rows of a file matched to a split; a custom one with the captions of the file."""
     found = match_rows(raw, split, captions_per_image, captions, judged)
     strings = raw.captions
-    if strings is None or isinstance(split, TestSet):
+    if strings is None or isinstance(split, TestSet) or raw.sides == QUERIES:
         return found
     if found.split.name != "custom":
         note(f"the captions in the file are not used: those of {found.split.name} are declared")

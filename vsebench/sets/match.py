@@ -23,7 +23,7 @@ from ..files.raw import Raw, shown
 from ..files.read import read_captions
 from ..log import Weight, logged, note, warn
 from ..options import spell
-from ..types import SIDES, Ids, Int, Side, TestSet
+from ..types import QUERIES, SIDES, Ids, Int, Side, TestSet
 from . import catalogue as splits
 from . import stored
 from .catalogue import source_of, split_of_ids
@@ -78,6 +78,11 @@ def match_rows(
             look swapped, wrong numbers of rows.
         UsageError: an unknown split.
     """
+    if file.sides == QUERIES and name != "custom" and not (isinstance(name, TestSet) and name.one_way):
+        if name is not None:
+            what = f"holds queries and a corpus, and {spell('split')} names images and texts"
+            raise UsageError(what, where=file.where, fix=f"leave out {spell('split')}")
+        name = "custom"
     if isinstance(name, TestSet):
         with logged():
             return _declared(without_image_ids(file) if name.columns.numbered else file, name)
@@ -170,9 +175,10 @@ def _declared(file: Raw, split: TestSet) -> Matched:
         raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows for '{split.name}'", file.where)
     rows: list[Int | None] = []
     unnamed: list[str] = []
+    first, second = file.sides
     for side, ids, n, known, other in (
-        ("image", file.image_ids, file.n_image, split.rows.ids, split.columns.ids),
-        ("text", file.text_ids, file.n_text, split.columns.ids, split.rows.ids),
+        (first, file.image_ids, file.n_image, split.rows.ids, split.columns.ids),
+        (second, file.text_ids, file.n_text, split.columns.ids, split.rows.ids),
     ):
         if ids is None:
             if n != len(known):
@@ -181,7 +187,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
                     where=file.where,
                     fix=f"give one row for every {side} of the split, or ids ({side}_ids) to match by",
                 )
-            rows.append(order(split, "image" if side == "image" else "caption"))
+            rows.append(order(split, SIDES["i2t"][side == second]))
             unnamed.append(side)
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
@@ -268,20 +274,29 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
             f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,
-            fix=f"save every {side} once" if side == "image" else OWN_IDS,
+            fix=OWN_IDS if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
         )
 
 
 def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, judged: bool) -> Matched:
     weight: Weight = "detail"
-    known = known_owners(file, captions, judged)
+    of_queries = file.sides == QUERIES
+    if of_queries and not judged:
+        what = "holds queries and a corpus, and nothing says which items are relevant"
+        raise BadInput(what, where=file.where, fix=f"give {spell('judgements', 'FILE')} (qrels: query, item, grade)")
+    known = None if of_queries else known_owners(file, captions, judged)
     if not judged:
         file = without_image_ids(file)
-    for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
+    for side, ids in zip(file.sides, (file.image_ids, file.text_ids), strict=True):
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
     image_row: Int | None = None
-    if known is not None:
+    words = ""
+    if of_queries:
+        if captions_per_image is not None:
+            what = f"{spell('captions_per_image')} has no meaning for queries and a corpus"
+            raise UsageError(what, where=file.where, fix="leave it out")
+    elif known is not None:
         image_row, words = known
         times = captions_per_image
         if times and not np.array_equal(image_row, np.arange(file.n_text) // times):
@@ -301,7 +316,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
     first, second = (None if ids is None else np.argsort(ids, kind="stable") for ids in (file.image_ids, file.text_ids))
     image_of = None if image_row is None else _image_index(file, image_row, first, second)
-    (row, column), counts = SIDES["i2t"], (file.n_image, file.n_text)
+    (row, column), counts = QUERIES if of_queries else SIDES["i2t"], (file.n_image, file.n_text)
     rows = Side(row, _sorted(file.image_ids, first, counts[0]), numbered=first is None)
     columns = Side(column, _sorted(file.text_ids, second, counts[1]), numbered=second is None)
     return Matched(TestSet("custom", rows, columns, image_of), (first, second))

@@ -19,7 +19,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def mix(word):
     """A bijection of 64-bit words in which every bit of the result depends on every bit of ``word``."""
     word = (word ^ (word >> np.uint64(30))) * _A
@@ -27,13 +27,13 @@ def mix(word):
     return word ^ (word >> np.uint64(31))
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def start(seed, number):
     """The first state of the random numbers of one resample."""
     return mix(mix(seed + _STEP) + np.uint64(number) * _B)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def draw_words(seed, number, out):
     """The first random words of resample ``number``; ``out`` (word,) uint64 is overwritten."""
     state = start(seed, number)
@@ -42,7 +42,7 @@ def draw_words(seed, number, out):
         out[i] = mix(state)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def draw_counts(seed, first, edges, out):
     """How often every image is drawn, with replacement, inside its stratum.
 
@@ -71,7 +71,7 @@ def draw_counts(seed, first, edges, out):
                 out[r, low + np.int64(((mix(state) >> _HALF) * size) >> _HALF)] += 1.0
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def draw_signs(seed, first, out):
     """+1 or -1 for every image, each with probability one half; ``out`` (block, image) float64."""
     for r in range(out.shape[0]):
@@ -85,7 +85,7 @@ def draw_signs(seed, first, out):
             word = word >> np.uint64(1)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def all_signs(first, out):
     """Row r is the binary digits of ``first + r`` as signs; 2^image rows are all combinations."""
     for r in range(out.shape[0]):

@@ -15,7 +15,7 @@ LANES = 32  # partial sums, enough to keep the vector units of a core busy
 STRIP = 256  # columns whose distances are summed together, within the cache of a core
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def _squared(x, y):
     """Squared Euclidean distance of two rows, float64."""
     n = x.shape[0]
@@ -36,14 +36,14 @@ def _squared(x, y):
     return lane[0] + rest
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def pair_squares(x, y, rows, cols, out):
     """Squared distances of given pairs of float32 rows; ``out`` (pair,) float64 is filled."""
     for p in range(rows.shape[0]):
         out[p] = _squared(x[rows[p]], y[cols[p]])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def label_distances(queries, columns, out):
     """Euclidean distances of label vectors.
 
@@ -68,7 +68,7 @@ def label_distances(queries, columns, out):
                 out[r, start + c] = np.sqrt(total[c])
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def _ones(word):
     """Number of bits set in a 64-bit word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -77,7 +77,7 @@ def _ones(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _common(a, b):
     """Number of bits set in both of two bit sets."""
     total = np.uint64(0)
@@ -86,7 +86,7 @@ def _common(a, b):
     return np.int64(total)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def mask_distances(queries, gallery, start, classes, bits, size, valid, partial, out):
     """1 - mIoU of label maps: the mean over the classes that occur in either of intersection over union.
 

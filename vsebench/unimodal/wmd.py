@@ -24,7 +24,7 @@ from .distances import LabelDistance
 from .queries import Selection, locate
 
 if TYPE_CHECKING:
-    from ..relevance.wmd.transport import Transport
+    from ..relevance.wmd.word_mover import Transport
 
 EXAMPLE = "wmd:glove.6B.300d.txt"
 
@@ -72,10 +72,10 @@ def caption_sets(split: TestSet, vectors: str, tokens: str = "ptb", where: str |
         MissingPackage: POT is not installed.
     """
     from ..relevance.embedding.bow import bags_of
-    from ..relevance.wmd.transport import prepare
+    from ..relevance.wmd.word_mover import prepare
 
     with logged() as log:
-        bags = bags_of(split, vectors, tokens, "wmd", None)
+        bags = bags_of(split, vectors, tokens, "wmd")
     transport = prepare(bags)
     order = np.argsort(split.owners, kind="stable")
     order = order[transport.filled[transport.bag_of[order]]]

@@ -21,8 +21,8 @@ from ...numeric import elementary
 from ...numeric.elementary import ascending
 from ...text.ptb import tokenise
 from ...text.tokens import Int32, Tokens
-from ...types import Bool, Float, Int, TestSet, Vectors
-from ..gains import Gains, Progress, Replaced, Values, captions_of, offsets
+from ...types import Float, Int, TestSet, Vectors
+from ..gains import Gains, Replaced, Values, captions_of, offsets
 
 LONGEST = 4  # words of an n-gram
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
@@ -324,7 +324,7 @@ def _records(kind: np.dtype[np.void], *columns: npt.NDArray[Any]) -> Records:
     return found
 
 
-def load(test: TestSet, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
     """CIDEr-D (or plain CIDEr) of every caption c against the captions S of an image, from 0 to 10.
 
     CIDEr-D(c, S) = 10 mean_{n=1..4} mean_{r in S} sum_g min(w_g(c), w_g(r)) w_g(r) / (|w(c)|_n |w(r)|_n)
@@ -342,16 +342,16 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str], progress: P
         BadInput: the file is damaged.
     """
     tokens, own = settings["tokens"], settings["own"]
-    report = progress or (lambda done: None)
     found = grams(tokenise(test.columns.texts or (), tokens))
-    report(0.4)
     note(*found.tokens.notes)
-    _note_edge_cases(found, test, own)
+    length, column = found.tokens.length, test.columns
+    if empty := np.flatnonzero(length == 0).tolist():
+        note(f"{column.have(len(empty))} no tokens (first: id {column.ids[empty[0]]}): CIDEr 0, also as a reference")
+    if short := int(((length > 0) & (length < 4)).sum()):
+        note(f"{column.have(short)} fewer than 4 tokens; longer n-grams count as 0")
     idf, corpus = _weights(found, test, settings["df"], tokens)
-    report(0.6)
     clip = settings["variant"] == "d"
     weighted = features(found, test.owners, len(test.rows), idf, clip=clip)
-    report(1.0)
     values = Replaced(weighted, test.owners, weighted.without_itself()) if own == "out" else weighted
     return Gains("cider", {**settings, "df": corpus}, test.shape, values, lowest=0.0)
 
@@ -367,36 +367,11 @@ def _weights(found: Grams, test: TestSet, source: str, tokens: str) -> tuple[Flo
     if images == 1:
         note(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")
     elif len(df) and (everywhere := int((df >= images).sum())):
-        example = _spelled(found, int(np.flatnonzero(df >= images)[0]))
         counted = count_of(everywhere, "n-gram occurs", "n-grams occur")
-        note(f"{counted} with every image of {where}: weight 0 (first: '{example}')")
+        note(f"{counted} with every image of {where}: weight 0")
     if source != "split" and len(df) and (unseen := float((df == 0).mean())) > 0.5:
         note(f"{unseen:.0%} of the n-grams of the captions do not occur in {where}")
     return elementary.log(images) - elementary.log(np.maximum(df, 1)), corpus
-
-
-def _note_edge_cases(found: Grams, test: TestSet, own: str) -> None:
-    """Note empty and short captions, and images with no or one caption."""
-    length, (row, column) = found.tokens.length, test.sides
-    if empty := np.flatnonzero(length == 0).tolist():
-        note(f"{column.have(len(empty))} no tokens (first: id {column.ids[empty[0]]}): CIDEr 0, also as a reference")
-    if short := int(((length > 0) & (length < 4)).sum()):
-        note(f"{column.have(short)} fewer than 4 tokens; longer n-grams count as 0")
-    references = np.bincount(test.owners, minlength=len(test.rows))
-    if none := int((references == 0).sum()):
-        note(f"{row.have(none)} no {column.plural}, and CIDEr 0 with every {column.name}")
-    single: Bool = references == 1
-    if own == "out" and single.any():
-        note(f"{row.have(int(single.sum()))} one {column.name} only, which then has no references and CIDEr 0")
-
-
-def _spelled(found: Grams, gram: int) -> str:
-    """The words of an n-gram."""
-    words: list[str] = []
-    while gram >= 0:
-        words.append(found.tokens.words[found.last[gram]])
-        gram = int(found.parent[gram])
-    return " ".join(reversed(words))
 
 
 def corpus_df(path: str | os.PathLike[str], tokens: str, wanted: Grams) -> tuple[Int32, int]:

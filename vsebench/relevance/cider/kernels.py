@@ -22,7 +22,7 @@ from ...numeric import compiled as nb
 SEEN = 4096  # entries of the table of ``pair_values``, a power of 2
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _add_rows(rows, first, which, weight, total):
     """Add ``weight[k] * rows[which[k], first:]`` to ``total``, in the order of k, four in one pass."""
     n = which.shape[0] - which.shape[0] % 4
@@ -38,7 +38,7 @@ def _add_rows(rows, first, which, weight, total):
             total[j] += row[j] * w
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def caption_rows(
     captions, first, image_of, length, row, shared, feature, query, reference, start, posting, penalty, slot, table,
     spare, total, scale, out,
@@ -74,7 +74,7 @@ def caption_rows(
             values[i] = np.float32(total[i] * scale[i])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def image_rows(
     first, last, image_start, captions_of, row, shared, query, reference, image_row, feature_of, posting_of, start,
     posting, penalty, position_of, lengths, bounds, candidate, n_frequent, dense, weight, total, scale, out,
@@ -124,7 +124,7 @@ def image_rows(
             values[c] = np.float32(total[position_of[c]] * scale[i])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def pair_values(
     captions, images, image_of, length, row, shared, feature, query, reference, image_row, feature_of, posting_of,
     start, posting, n_frequent, penalty, scale, out,
@@ -172,14 +172,14 @@ def pair_values(
         out[p] = np.float32(total * scale[i])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _mark(seen, feature, first, stop, value):
     """Set the entries of features ``first`` to before ``stop``."""
     for e in range(first, stop):
         seen[feature[e] & (SEEN - 1)] = value
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def others_values(wanted, image_start, captions, image_of, length, row, feature, query, reference, penalty, out):
     """Values of captions ``wanted`` with the other captions of their image; fills ``out`` (wanted,) float32."""
     for p in range(wanted.shape[0]):
@@ -208,7 +208,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def _slot(keys, shift, key):
     """Where ``key`` is or would be in an open-addressed table of 2**(64 - shift) keys."""
     mask = np.uint64(keys.shape[0] - 1)
@@ -218,7 +218,7 @@ def _slot(keys, shift, key):
     return at
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def _sort(values, n):
     """Sort ``values[:n]`` ascending, by Shell sort: it compiles far faster than numpy's sort."""
     stride = n // 2
@@ -232,7 +232,7 @@ def _sort(values, n):
         stride = 1 if stride == 2 else stride * 5 // 11
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def count_grams(word, start, n_words, keys, values, shift, parent, last, order, pointer, gram, count):
     """Distinct n-grams (n = 1 to 4) of every caption, ascending, with their number of occurrences.
 
@@ -273,7 +273,7 @@ def count_grams(word, start, n_words, keys, values, shift, parent, last, order, 
     return used, at
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def find_grams(keys, values, shift, n_words, parent, last, to):
     """Look up n-grams of another list, given by parent and last word; fills ``to`` (n-gram,) int32, -1 for none.
 

@@ -1,14 +1,11 @@
 """Gains from vectors of captions: sentence encoders and bags of words.
 
 ```
- captions ─► encoders (a model, kept in the cache) ──┐
- captions ─► word_vectors ─► bow (sums of words) ────┼─► one vector a caption ─► aggregate ─► Gains
- a file of caption vectors ──────────────────────────┘
+ captions ─► sentence (a model, kept in the cache; or a file) ──┐
+ captions ─► bow (sums of word vectors) ────────────────────────┴─► one vector a caption ─► aggregate ─► Gains
 ```
 
-- ``sentence``: ``load`` of the kind ``sentence``
-- ``encoders``: finding a sentence-transformers model, its vectors of captions, the cache
-- ``bow``: ``load`` of the kind ``bow``; bags of words, also the input of ``wmd``
-- ``word_vectors``: reading GloVe and word2vec text files
+- ``sentence``: ``load`` of the kind ``sentence``; finding a sentence-transformers model, its vectors of captions
+- ``bow``: ``load`` of the kind ``bow``; bags of words, also the input of ``wmd``; reading word vectors
 - ``aggregate``: cosines of captions aggregated over the captions of an image
 """

@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import frozen
-from ...log import note
 from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Replaced, Values, captions_of
 
@@ -115,14 +114,10 @@ def caption_cosine(
             if there is none), or has gain 1 (``one``).
         settings: further settings for the signature.
     """
-    (n_image, n_caption), (row, column) = test.shape, test.sides
+    n_image, n_caption = test.shape
     first, members = captions_of(test.owners, n_image)
     count = np.diff(first)
     candidates = unit_rows(vectors)
-    if own == "out" and (count == 1).any():
-        note(f"{row.have(int((count == 1).sum()))} a single {column.name}; with own=out its gain is 0")
-    if (count == 0).any():
-        note(f"{row.have(int((count == 0).sum()))} no {column.name}, and gain 0")
     if agg == "max":
         sorted_by_image = bool((members == np.arange(n_caption)).all())
         references, starts = candidates if sorted_by_image else candidates[members], first

@@ -6,21 +6,23 @@ A cheap approximation of a sentence encoder, and the cheap half of coarse-to-fin
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
+from ...arrays import composed
 from ...errors import BadInput, UsageError, count_of
-from ...files.regular import expanded
+from ...files.regular import check_file, expanded, reading, unpacked
 from ...log import note
 from ...numeric import elementary
 from ...text.ptb import tokenise
 from ...text.tokens import Tokens
 from ...types import Float, Int, TestSet, Vectors
-from ..gains import Gains, Progress
+from ..gains import Gains
 from .aggregate import caption_cosine
-from .word_vectors import read_word_vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,6 @@ class Bags:
         start: (caption + 1,) int64, where the entries of each caption start.
         word: (entry,) int64 rows of ``vectors``, ascending within a caption.
         count: (entry,) float64, number of occurrences of the word in the caption.
-        words: (word,) the words.
         vectors: (word, dim) float32.
         settings: for the signature.
     """
@@ -39,12 +40,11 @@ class Bags:
     start: Int
     word: Int
     count: Float
-    words: tuple[str, ...]
     vectors: Vectors
     settings: Mapping[str, str]
 
 
-def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Gains:
     """Gains from a file of word vectors.
 
     Args, see ``sources.Loader``:
@@ -56,22 +56,28 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progr
         UsageError: no file is named.
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
-    idf = settings["idf"]
-    bags = bags_of(test, argument, settings["tokens"], "bow", progress)
-    weight = idf_weights(bags, test) if idf == "yes" else np.ones(len(bags.words))
-    if idf == "yes" and not weight.any():
-        note("every word occurs in the captions of every image: with idf all gains are 0")
-    return caption_cosine(
-        "bow", test, weighted_sums(bags, weight), agg=settings["agg"], own=settings["own"],
-        settings={**bags.settings, "idf": idf},
-    )  # fmt: skip
+    from scipy.sparse import csr_array
+
+    bags, n = bags_of(test, argument, settings["tokens"], "bow"), len(test.rows)
+    weight = np.ones(len(bags.vectors))
+    if settings["idf"] == "yes":
+        pairs = np.unique(bags.word * n + np.repeat(test.owners, np.diff(bags.start)))
+        weight = elementary.log(n / np.maximum(np.bincount(pairs // n, minlength=len(weight)), 1))
+        if not weight.any():
+            note("every word occurs in the captions of every image: with idf all gains are 0")
+    shape = (len(bags.start) - 1, len(weight))
+    counts = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
+    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums, whose cosines are those of the means
+    said = {**bags.settings, "idf": settings["idf"]}
+    return caption_cosine("bow", test, vectors, agg=settings["agg"], own=settings["own"], settings=said)
 
 
-def bags_of(test: TestSet, argument: str | None, tokens: str, name: str, progress: Progress | None) -> Bags:
+def bags_of(test: TestSet, argument: str | None, tokens: str, name: str) -> Bags:
     """The captions of a split as bags of words with vectors.
 
     Args:
-        split, argument, progress: see ``load``.
+        test: with its captions.
+        argument: a file of word vectors.
         tokens: the tokeniser, ``ptb`` or ``whitespace``; both give lower-case words.
         name: of the gains, for errors.
 
@@ -84,40 +90,20 @@ def bags_of(test: TestSet, argument: str | None, tokens: str, name: str, progres
         raise UsageError(what, fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt")
     path = expanded(argument)
     tokenised = tokenise(test.columns.texts or (), tokens)
-    found = read_word_vectors(path, tokenised.words, progress)
-    if not found.words:
-        what = f"none of its {found.total:,} words occurs in the captions of split '{test.name}'"
-        raise BadInput(what, where=path, fix="give vectors of the captions' language, of lower-case words")
-    row_by_word = {word: row for row, word in enumerate(found.words)}
+    words, vectors = read_word_vectors(path, tokenised.words)
+    row_by_word = {word: row for row, word in enumerate(words)}
     row_of = np.array([row_by_word.get(word, -1) for word in tokenised.words], np.int64)
     row = row_of[tokenised.word]
     caption = np.repeat(np.arange(len(tokenised)), tokenised.length)[row >= 0]
     n_word = len(row_by_word)
     entries, count = np.unique(caption * n_word + row[row >= 0], return_counts=True)
     start = np.searchsorted(entries, np.arange(len(tokenised) + 1) * n_word)
-    digest = hashlib.sha256("\n".join(found.words).encode("utf-8", "surrogatepass"))
-    digest.update(found.vectors.tobytes())
+    digest = hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass"))
+    digest.update(vectors.tobytes())
     note(*tokenised.notes)
     _note_left_out(tokenised, row_of, np.diff(start))
     settings = {"vectors": f"{path.name}#{digest.hexdigest()[:8]}", "tokens": tokens}
-    return Bags(start, entries % n_word, count.astype(np.float64), found.words, found.vectors, settings)
-
-
-def idf_weights(bags: Bags, test: TestSet) -> Float:
-    """(word,) log(images / images with a caption that contains the word)."""
-    image_of = np.repeat(test.owners, np.diff(bags.start))
-    pairs = np.unique(bags.word * len(test.rows) + image_of)
-    images = np.bincount(pairs // len(test.rows), minlength=len(bags.words))
-    return elementary.log(len(test.rows) / np.maximum(images, 1))
-
-
-def weighted_sums(bags: Bags, weight: Float) -> Float:
-    """(caption, dim) float64 sums of weighted word vectors; their cosines are those of the means."""
-    from scipy.sparse import csr_array
-
-    shape = (len(bags.start) - 1, len(bags.words))
-    counts = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
-    return np.asarray(counts @ bags.vectors.astype(np.float64))
+    return Bags(start, entries % n_word, count.astype(np.float64), vectors, settings)
 
 
 def _note_left_out(tokenised: Tokens, row_of: Int, sizes: Int) -> None:
@@ -135,3 +121,83 @@ def _note_left_out(tokenised: Tokens, row_of: Int, sizes: Int) -> None:
     if len(empty):
         counted = count_of(len(empty), "caption has", "captions have")
         note(f"{counted} no word with a vector, and gain 0 (first: caption row {empty[0]})")
+
+
+LONGEST = 1 << 20  # bytes of a line; the widest vectors in use need some 40,000
+TEXT_FORM = "give GloVe or word2vec vectors in text form, plain or gzip: a word and its numbers on every line"
+
+
+def read_word_vectors(path: Path, wanted: Iterable[str]) -> tuple[tuple[str, ...], Vectors]:
+    """Vectors of words from a text file, plain or gzip.
+
+    The first line may be a header with the numbers of words and dimensions (word2vec, fastText). Fields are separated
+    by one space or tab; a word may contain spaces, as some of GloVe do.
+
+    Args:
+        path: the file.
+        wanted: the requested words, compared exactly, or in Unicode NFC if the file has no equal one.
+
+    Returns:
+        The requested words that the file has, ascending, and their (word, dim) float32 vectors.
+
+    Raises:
+        BadInput: not such a file, a malformed line (its number is named), a vector that is not finite, a requested word
+            that occurs twice, or another number of words than the header declares.
+    """
+    needed = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
+    inexact = {word for key, word in needed.items() if not key.isascii()}
+    found: dict[str, tuple[int, bytes]] = {}  # word -> number of its line, and the fields
+    others: dict[str, tuple[int, bytes]] = {}  # in another Unicode form
+    dim, total, declared, sep = 0, 0, None, b" "
+    check_file(path, TEXT_FORM)
+    with reading(path, fix="copy or download it again"), path.open("rb") as raw:
+        for number, line in enumerate(iter(partial(unpacked(raw).readline, LONGEST), b""), 1):
+            line = line.rstrip(b" \t\r\n")
+            if number == 1:
+                sep = b"\t" if b"\t" in line and b" " not in line else b" "
+                dim, header = line.count(sep), line.split(sep)
+                if len(header) == 2 and all(part.isdigit() and len(part) < 12 for part in header):
+                    declared, dim = map(int, header)
+                    continue
+            if not line:
+                continue
+            total += 1
+            fields = line.count(sep)
+            word = line[: line.find(sep)] if fields == dim else line.rsplit(sep, dim)[0]
+            if not dim or fields < dim or (fields > dim and _numbers(word.rsplit(sep, 1)[-1:])):
+                shown = f"'{line[:40].decode('utf-8', 'replace')}{'...' if len(line) > 40 else ''}'"
+                what = f"line {number} has {count_of(fields, 'number')}, expected {dim or 'more'}: {shown}"
+                raise BadInput(what, where=path, fix=TEXT_FORM)
+            if (name := needed.get(word)) is not None:
+                if name in found:
+                    what = f"'{name}' is on line {found[name][0]} and again on line {number}"
+                    raise BadInput(what, where=path, fix="remove one of the two lines")
+                found[name] = number, line[len(word) + 1 :]
+            elif inexact and not word.isascii():
+                name = composed(word.decode("utf-8", "surrogateescape"))
+                if name in inexact:
+                    others.setdefault(name, (number, line[len(word) + 1 :]))
+    if declared not in (None, total):
+        what = f"the first line declares {declared:,} words, and {total:,} follow"
+        raise BadInput(what, where=path, fix="copy or download the file again")
+    found = {**others, **found}
+    if not found:
+        what = f"none of its {total:,} words occurs in the captions"
+        raise BadInput(what, where=path, fix="give vectors of the captions' language, of lower-case words")
+    vectors = np.empty((len(found), dim))
+    for row, name in enumerate(words := sorted(found)):
+        number, text = found[name]
+        values = _numbers(text.split(sep))
+        if values is None or not np.abs(values).max() <= np.finfo(np.float32).max:
+            what = f"line {number} has a field that is no number, or not finite in float32"
+            raise BadInput(what, where=path, fix=TEXT_FORM)
+        vectors[row] = values
+    return tuple(words), vectors.astype(np.float32)
+
+
+def _numbers(fields: list[bytes]) -> list[float] | None:
+    """The fields as numbers; None if one is no number."""
+    try:
+        return [float(field) for field in fields]
+    except ValueError:
+        return None

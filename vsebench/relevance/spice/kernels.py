@@ -21,13 +21,13 @@ NONE = np.int64(-1)  # of one type, so that every function is compiled once
 SLOTS, NODES, ATTRIBUTES, RELATIONS, TOKEN = range(5)  # indices in ``count``
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def _is_only(w, head, word, follow):
     """Whether a concept consists of the word ``w`` only."""
     return word[head] == w and follow[head] < 0
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _add(w, head, word, follow, last, heads, count):
     """Append ``w`` to the concept ``head``, or make a new concept when ``head`` is -1; returns the head."""
     slot = count[SLOTS]
@@ -41,7 +41,7 @@ def _add(w, head, word, follow, last, heads, count):
     return head
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def _mark(w, syn_ptr, syn, mark, count):
     """Mark the synsets of ``w`` with a new token, which is returned."""
     count[TOKEN] += 1
@@ -50,7 +50,7 @@ def _mark(w, syn_ptr, syn, mark, count):
     return count[TOKEN]
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _merge_if_similar(w, token, head, word, follow, last, heads, count, syn_ptr, syn, mark):
     """Append ``w``, its synsets marked, to a concept if they share a word or a synset; returns whether they do."""
     similar = contained = False
@@ -65,7 +65,7 @@ def _merge_if_similar(w, token, head, word, follow, last, heads, count, syn_ptr,
     return similar or contained
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark, seen):
     """The node of a word: that of this word only, else the most similar one (the word is appended), else a new one."""
     for k in range(count[NODES]):
@@ -101,7 +101,7 @@ def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark,
     return best
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _link(w, a, b, links, n, word, follow, last, heads, count, syn_ptr, syn, mark):
     """Merge ``w`` into the first equal, else the first similar of the concepts ``links`` (n, 3) between nodes a and b.
 
@@ -120,7 +120,7 @@ def _link(w, a, b, links, n, word, follow, last, heads, count, syn_ptr, syn, mar
     return False
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def build_graphs(
     start, stop, member_ptr, member, text_ptr, tuples, syn_ptr, syn, n_synset, base, slot_word, slot_head, out,
     n_slot, n_out,

@@ -8,7 +8,7 @@ import numpy as np
 from ...numeric import compiled as nb
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def _euclidean(x, y):
     """Euclidean distance of two float64 vectors, summed in a fixed order."""
     lane = np.zeros(8)
@@ -26,7 +26,7 @@ def _euclidean(x, y):
     return np.sqrt(lane[0] + rest)
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
     """The transport problem of two bags without the mass that they share.
 
@@ -73,7 +73,7 @@ def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
     return m, n, max(to_right, to_left) / (total[a] * total[b])
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True)
 def relaxed_to_all(bag, table, start, word, mass, total, out):
     """Relaxed distances of one bag to every bag; fills ``out`` (bag,), infinite for empty bags.
 

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+PROBE = "a man is riding a brown horse"
 ANNOTATORS = "tokenize,ssplit,parse,lemma"
 # Without ExitOnOutOfMemoryError, CoreNLP catches a lack of memory and continues with a made-up parse tree.
 OPTIONS = (
@@ -68,6 +69,9 @@ def start_java(settings: dict[str, Any]) -> Callable[[list[str]], dict[str, Any]
 
     Returns:
         A function from captions to the answer.
+
+    Raises:
+        Exception: of any class; Java does not start, or the parser fails on a simple sentence.
     """
     import jpype
 
@@ -115,6 +119,8 @@ def start_java(settings: dict[str, Any]) -> Callable[[list[str]], dict[str, Any]
         used = {word for item in items for word in (*item[:2], *(w.removeprefix("be ") for w in item[2:]))}
         return {"results": results, "synsets": {word: synsets(word) for word in sorted(used)}}
 
+    if why := parse([PROBE])["results"][0].get("broken"):
+        raise RuntimeError(f"'{PROBE}' gives {why}")
     return parse
 
 
