@@ -15,6 +15,7 @@ from ..evaluation.assemble import Key, key_of, label, ranked_by
 from ..metrics import Metric
 from ..metrics.suites import Names, headlines
 from ..options import public
+from ..relevance.sources import judgements
 from ..results import charts
 from ..results.charts import curves
 from ..results.explorer import Explorer
@@ -187,9 +188,13 @@ def _with_charts(
 ) -> Part:
     """The summary with curves of recall, and headline metrics in slices: by the length of the caption, and by the
     number of positives of judgements with several."""
-    notes = [] if unknown is None else [f"There are no captions, and no slices by their length: {unknown}."]
+    notes = (
+        []
+        if unknown is None or split.one_way
+        else [f"There are no captions, and no slices by their length: {unknown}."]
+    )
     found: list[Slices] = []
-    several = [m for m, d in keys if d is not None and not m.graded and m.view not in OWN]
+    several = [m for m, d in keys if d is not None and not m.graded and m.view in judgements() and m.view not in OWN]
     wanted: list[tuple[str, list[Any]]] = [("positives", headlines(several)[:2])]
     if unknown is None:
         graded = [m for m, d in keys if d is not None and m.graded]
