@@ -13,6 +13,7 @@ import vsebench as vb
 from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
+from vsebench.relevance import judgements
 from vsebench.results.report import Report
 from vsebench.types import ONE_WAY, Side
 
@@ -215,3 +216,32 @@ def test_what_is_refused(folder: Path, tmp_path: Path, refuses: Refuses) -> None
     refuses(BadInput, vb.evaluate, QUERIES, np.stack([CORPUS] * 2, 1), **ids, **judged)
     np.savez(tmp_path / "r.npz", query_embeddings=QUERIES[::-1], corpus_embeddings=CORPUS)
     refuses(BadInput, vb.evaluate, tmp_path / "r.npz", judgements=qrels(tmp_path / "r.tsv", range(N), range(ITEMS)))
+
+
+@pytest.mark.parametrize("view", ["eccv", "cxc"])
+def test_coco_as_queries_and_a_corpus_has_the_digits_of_its_judgements(view: str, tmp_path: Path) -> None:
+    """Two ways to one number: the judgements of a known set, and the same pairs as qrels."""
+    pytest.importorskip("eccv_caption", reason="the judgements of COCO 5K are not installed")
+    split = vb.load_split("coco-5k")
+    rng = np.random.default_rng(1)
+    images = rng.standard_normal((5000, DIM)).astype(np.float32)
+    texts = images[split.owners] + 0.8 * rng.standard_normal((25000, DIM)).astype(np.float32)
+    metrics = [f"{view}:{name}" for name in ("R@1", "R-P", "mAP@R")]
+    want = vb.evaluate(images, texts, split=split, metrics=metrics, ci=0, trust=True)
+    judged = judgements()[view].positives(split)
+    for positives, direction, (queries, corpus), sides in (
+        (judged[0], "i2t", (images, texts), split.sides),
+        (judged[1], "t2i", (texts, images), split.sides[::-1]),
+    ):
+        ids = [side.ids for side in sides]
+        np.savez(
+            tmp_path / "e.npz", query_embeddings=queries, corpus_embeddings=corpus, query_ids=ids[0], corpus_ids=ids[1]
+        )
+        pairs = zip(ids[0][positives.queries[positives.query_of]], ids[1][positives.items], strict=True)
+        (tmp_path / "q.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t1\n" for q, d in pairs))
+        named = [name.replace(view, "q") for name in metrics]
+        found = vb.evaluate(tmp_path / "e.npz", judgements=tmp_path / "q.tsv", metrics=named, ci=0, trust=True)
+        for name, own in zip(metrics, named, strict=True):
+            # Two positives of ECCV Caption are not among the captions, and count in the first alone.
+            missing = 2e-4 * bool(positives.missing.any())
+            assert found[own, WAY].value == pytest.approx(want[name, direction].value, abs=1e-15 + missing), name
