@@ -240,7 +240,8 @@ class TestSet:
         if self.image_of is None:
             row, column = (side.name for side in self.sides)
             what = f"the {row} that a {column} was written for is not known in split '{self.name}'"
-            fix = "measure judgements, as in NAME:R@1, or give image_of_text (the image row or image id of every text)"
+            fix = "measure judgements, as in NAME:R@1"
+            fix += "" if self.one_way else ", or give image_of_text (the image row or image id of every text)"
             raise UsageError(what, fix=fix)
         return self.image_of
 

@@ -201,7 +201,7 @@ def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkey
         pytest.skip("no /proc here")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / place))
     found = doctor._cache()
-    assert (found.state, found.fix) == ("fault", "set VSEBENCH_CACHE to a folder of yours")
+    assert (found.state, found.fix) == ("fault", "set VSEBENCH_CACHE to a folder that you can write")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "new" / "cache"))
     assert doctor._cache().state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
 

@@ -245,3 +245,13 @@ def test_coco_as_queries_and_a_corpus_has_the_digits_of_its_judgements(view: str
             # Two positives of ECCV Caption are not among the captions, and count in the first alone.
             missing = 2e-4 * bool(positives.missing.any())
             assert found[own, WAY].value == pytest.approx(want[name, direction].value, abs=1e-15 + missing), name
+
+
+def test_all_metrics_are_those_of_the_judgements(tmp_path: Path, refuses: Refuses) -> None:
+    names = ("query_embeddings", "corpus_embeddings", "query_ids", "corpus_ids")
+    given = {"images": saved(tmp_path / "e.npz", names), "judgements": f"mine={qrels(tmp_path / 'q.tsv')}", "ci": 0}
+    found = vb.evaluate(**given, metrics="all")
+    assert {r.metric.view for r in found.results} == {"mine"} and len(found.results) > 9
+    assert any("graded relevance left out" in note for note in found.notes)
+    for metric in ("gt:R@1", "mine:RSum"):
+        refuses(UsageError, vb.evaluate, **given, metrics=metric)

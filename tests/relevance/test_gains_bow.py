@@ -17,7 +17,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.log import Log
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import load_gains
-from vsebench.relevance.embedding import bow as word_vectors
+from vsebench.relevance.embedding import bow
 from vsebench.relevance.embedding.bow import read_word_vectors
 from vsebench.types import TestSet
 
@@ -78,7 +78,7 @@ def test_other_files_are_refused(tmp_path: Path, refuses: Refuses) -> None:
         ("e.txt", b""),
         ("z.txt", b"PK\x03\x04abc"),
         ("c.gz", gzip.compress(b"cat 1 2\ndog 3 4\n")[:-9]),
-        ("l.txt", b"a " + b"1" * (word_vectors.LONGEST + 9)),
+        ("l.txt", b"a " + b"1" * (bow.LONGEST + 9)),
     ):
         (tmp_path / name).write_bytes(data)
         refuses(BadInput, read_word_vectors, tmp_path / name, ["cat"])

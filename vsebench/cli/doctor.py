@@ -115,7 +115,7 @@ def _cache() -> Finding:
     folder = cache_dir()
     if folder.is_symlink() and not folder.exists():
         what = f"{folder} is a link to nothing, or a circle of links"
-        return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder of yours")
+        return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder that you can write")
     try:
         existing = next(p for p in (folder, *folder.parents) if p.exists())
         # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
@@ -125,7 +125,7 @@ def _cache() -> Finding:
             return Finding("cache", "ok", str(folder))
     except OSError:
         pass
-    return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder of yours")
+    return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder that you can write")
 
 
 def _compiled() -> Finding:

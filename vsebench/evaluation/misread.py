@@ -1,8 +1,8 @@
-"""Refuses input that is read in another way than it was written, by the rankings of a sample of queries.
+"""Refuse misordered or negated input, judged by the rankings of a sample of queries.
 
-Rows in another order and negated scores raise no error: recall is too low then. At most 512 queries (2,048 lists) are
-ranked, and the input is refused if (an own item of a query is the image or a text of it, or without these a relevant
-one by the judgements that are measured)
+Rows in another order and negated scores raise no error: recall is too low then. Own items are the image or the texts of
+a query or, if these are unknown, its relevant items by the judgements that are measured. At most 512 queries (2,048
+lists) are ranked, and the input is refused if
 
 - own items are ranked no better than by chance (``Sample``), of a part of the rows too if they have no ids;
 - under another order of the rows the first item is clearly more often an own one;
@@ -153,7 +153,7 @@ class Own:
         return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
 
     def of(self, queries: Int) -> list[Int]:
-        """The own items of some queries, which have some."""
+        """The own items of these queries; every one must have some."""
         start, found = self.relevance.indptr, np.searchsorted(self.relevance.queries, queries)
         return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
 
@@ -198,9 +198,9 @@ def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
 
 
 def sampled_queries(data: Input, own: Own, most: int) -> tuple[Int, Int]:
-    """Queries of evenly spaced units with candidates and an own item, and the place of the first query of every unit.
+    """A sample of queries from evenly spaced units, and where in it each unit starts.
 
-    There is one query a unit, or several where there are few units.
+    A query needs candidates and an own item. There is one query a unit, or several if there are few units.
     """
     queries = own.relevance.queries
     if data.lists is not None:
@@ -225,8 +225,8 @@ def _scores(
         yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
 
 
-FEW, SAMPLE = 64, 512  # queries that are ranked first, and if these do not settle it
-LISTED = 2048  # queries whose lists are read
+FIRST_QUERIES, ALL_QUERIES = 64, 512  # that are ranked at first, and if these leave a doubt
+MAX_LISTS = 2048
 PARTS = 8  # of the rows, each tested by itself if rows have no ids
 PROCESSES = range(2, 17)  # whose rows may have been gathered in another order
 OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
@@ -295,8 +295,8 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     """
     listed = data.lists is not None
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
-    for most in (LISTED,) if listed else (SAMPLE,) if order else (FEW, SAMPLE):
-        found = sample(data, own, most, wide=most == SAMPLE)
+    for most in (MAX_LISTS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
+        found = sample(data, own, most, wide=most == ALL_QUERIES)
         if len(found.best) < SMALLEST:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
@@ -385,7 +385,7 @@ def readings(data: Input, own: Own, found: Sample, order: bool) -> Iterator[Read
 
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
-    """Words, and (item,) the item that every one as read is then; first itself."""
+    """Row orders that are tried: a description, and (item,) the item that each would be. The first one is as read."""
     ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES["i2t"].index(side)]
     row, item = _row_and_item(rows, n := len(ids))
     times = n // n_image

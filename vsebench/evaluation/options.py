@@ -57,7 +57,7 @@ class Options:
         "Names, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all, separated by commas.", MEASURED, "NAMES")
     gains: Any = option((), "Graded relevance: a kind of `vsebench metrics`, or a file; cider by default. Repeatable.",
         MEASURED, "KIND")
-    judgements: Any = option((), "Judgements of yours: NAME=FILE, NAME=i2t:FILE, NAME=labels:FILE. Repeatable.",
+    judgements: Any = option((), "Your judgements: FILE, NAME=FILE, NAME=i2t:FILE, NAME=labels:FILE. Repeatable.",
         MEASURED)
     level: float = option(1.0, "Of --judgements: the smallest grade of a positive.", value="GRADE", of="judgements")
     captions: Captions | None = option(None, "The captions, for splits whose captions are not known.", MEASURED)

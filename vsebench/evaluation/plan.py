@@ -135,6 +135,10 @@ def make_plan(data: Input, request: Request) -> Plan:
             _in_given_view(request, data.split, own), request.gains or {DEFAULT_GAINS: None}, split=data.split,
             directions=directions, judgements=judgements, own=own,
         )  # fmt: skip
+    if data.split.image_of is None and not request.gains:
+        of_captions = [m for m, how in asked.items() if how == EVERY and m.view == DEFAULT_GAINS]
+        note("graded relevance left out: it compares the captions of images" * bool(of_captions), weight="result")
+        asked = {m: how for m, how in asked.items() if m not in of_captions}
     named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
     metrics: Sequence[Metric] = list(asked)
     if request.ties == EXPECTED:
@@ -268,8 +272,8 @@ def choose_metrics(
     if len(directions) == 2:
         return found
     if sums := [m for m, how in found.items() if how == NAMED and m.family.compute is None]:
-        what = f"{sums[0]} is a sum over both directions, and only {directions[0]} is ranked"
-        raise UsageError(what, fix="leave it out, or rank both directions")
+        what = f"{sums[0]} is a sum over both directions, and only {split.way(directions[0])} is ranked"
+        raise UsageError(what, fix="leave it out" + ", or rank both directions" * (not split.one_way))
     return {m: how for m, how in found.items() if m.family.compute is not None}
 
 

@@ -304,7 +304,7 @@ def _bare(text: Any) -> Any:
 
 
 def _of_run_folder(asked: Options) -> Options:
-    """Of the folder of a training run its file, its similarity and its split; those that are named are kept."""
+    """Fill in the file, the similarity and the split of a training run from its folder; explicit options win."""
     if not is_path(asked.images) or asked.texts is not None or asked.scores is not None:
         return asked
     found = run_folder(expanded(asked.images))

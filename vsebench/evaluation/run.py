@@ -155,8 +155,8 @@ def evaluate(
     Args, relevance:
         gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``, or gains computed elsewhere: a file,
             or (image, caption) numbers, an array of the view ``matrix``; one or a list. CIDEr-D when none is named.
-        judgements: relevance judgements of one's own, as ``{NAME: JUDGEMENTS}``, or as on the command line
-            ``NAME=FILE``, one or a list. JUDGEMENTS are a file, ``{query id: item ids}``,
+        judgements: your relevance judgements, as ``{NAME: JUDGEMENTS}``, or as on the command line ``FILE`` (named
+            after the file) or ``NAME=FILE``, one or a list. JUDGEMENTS are a file, ``{query id: item ids}``,
             ``{query id: {item id: grade}}``, or one of these under each of ``i2t`` and ``t2i``. They can also be a list
             of (image id, caption id) or (image id, caption id, grade), a matrix (image, caption), or class labels
             ``{"labels": (of the images, of the captions)}``. See ``docs/judgements.md``.

@@ -1,8 +1,8 @@
 """The system that is evaluated: its scores as they are read, and the steps that are asked for.
 
 Steps take what is ranked and give it with other scores, or lists, and one line of provenance, a field of the signature
-(``Input.stages``). Fusion and ``only`` are here, ``corrections`` have a file of their own; they follow the plan, after
-``misread`` has seen the scores as they were given. ``second_stage`` puts the top of the rankings in another order.
+(``Input.stages``). Fusion and ``only`` are here. ``indexed`` has the lists of a saved index, and ``second_stage`` puts
+the top of the rankings in another order. ``corrections`` follow the plan, after ``misread`` has seen the scores.
 """
 
 from __future__ import annotations

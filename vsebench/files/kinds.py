@@ -175,7 +175,7 @@ def by_query(document: Any) -> Rows | None:
 
 
 def predicted(document: Any) -> Rows | None:
-    """Predictions of MTEB: items with scores by query, inside a split, inside a subset, beside what is said of a model.
+    """Predictions of MTEB: ``{subset: {split: {query: {item: score}}}}``, with or without metadata of the model.
 
     Raises:
         BadInput: several subsets or splits, which are test sets of their own.

@@ -34,9 +34,10 @@ Order = Literal["score", "rank"]  # what orders the items of retrieved lists tha
 # What --run, --judgements and --rerank read, for the documentation.
 FORMS: dict[str, str] = {
     "trec": "lines of TREC: runs, `query Q0 item rank score tag`, qrels, `query 0 item grade`, or `query item number`;"
-    " of judgements also `query item`",
+    " of judgements also `query item`; a task may stand behind them, as in M-BEIR",
     "eccv-json": "JSON `{query: [items]}`, best first and without ties, or `{query: {item: number}}`; of both"
-    " directions under `i2t` and `t2i`; or a list of `[query, item, number]`",
+    " directions under `i2t` and `t2i`; or a list of `[query, item, number]`; of `--run` also predictions of MTEB"
+    " and results of sentence-transformers",
     "table": "CSV, TSV, JSON lines or parquet with a row a pair: `query` and `item`, or `image_id` and `caption_id`,"
     " and a number; of judgements also lists of ids, `item_ids` or `image_ids`",
 }

@@ -191,9 +191,9 @@ def _one(word: str, default: str) -> Metric:
 
 
 def default_words(views: Sequence[str], own: Sequence[str] = (), alone: bool = False) -> list[str]:
-    """What is measured when no metric is named: the headline suites that the split has, and judgements of one's own.
+    """What is measured if no metric is named: the headline suites of the split and the judgements of the user.
 
-    Judgements ``alone`` are those of items without captions of theirs.
+    Judgements alone are measured by ``ALONE``.
     """
     if alone:
         own = [f"{view}:{name}" for view in own for name in ALONE]

@@ -15,7 +15,7 @@ from typing import Any
 import numba
 from numba.core import caching, event
 
-FIX = "set NUMBA_CACHE_DIR to a folder of yours"
+FIX = "set NUMBA_CACHE_DIR to a folder that you can write"
 UNKEPT = f"kernels are compiled in every run, as their cache cannot be written ({FIX})"
 notes: list[str] = []  # ``UNKEPT``, once
 

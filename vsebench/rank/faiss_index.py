@@ -1,7 +1,7 @@
 """A flat index of FAISS lists the top of every ranking; it never changes a digit.
 
-The index is on a GPU if FAISS can use one, else the processor searches. FAISS ends the process on a GPU that it has no
-code for, so a child process tries it first (``fault``). The first k items and some spare ones are scored canonically.
+The index is on a GPU if FAISS can use one, else on the processor. FAISS has no code for some GPUs and ends the process
+there, so a child process tries the GPU first (``fault``). The first k items and some spare ones are scored canonically.
 They prove the list of a query if every listed score is within the error bound of its canonical score (``scorers``), and
 the last one plus the bound is below the k-th canonical score. Other queries, deeper lists and parts of a gallery are
 ordered by the exact engine (``order``).
@@ -68,7 +68,7 @@ def package() -> Any:
 
 
 def device() -> tuple[int | None, str]:
-    """The GPU that FAISS can use, of ``LOCAL_RANK`` or the first, or None for the processor; and the same in words."""
+    """The GPU for FAISS (that of ``LOCAL_RANK``, else the first), None for the processor; and the same in words."""
     if not has_driver():  # older versions then end the process that counts devices (facebookresearch/faiss, issue 4251)
         return None, "the index of the processor"
     if not (found := int(package().get_num_gpus())):
@@ -195,7 +195,7 @@ def _with_ties(scorer: Scorer, queries: Int, some: Int, k: int) -> tuple[Int, In
 
 
 def _failing(call: Any, *arguments: Any) -> Any:
-    """The result of a call of FAISS on a GPU; raises BadInput when it fails, as for want of memory."""
+    """The result of a call of FAISS on a GPU; raises BadInput if it fails, for example out of memory."""
     try:
         return call(*arguments)
     except RuntimeError as error:

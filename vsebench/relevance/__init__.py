@@ -6,7 +6,7 @@
 ```
 
 - ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as
-  ``cider:own=out``, what their settings mean, and loading; ``declared``: those that come with vsebench
+  ``cider:own=out``, and loading; ``declared``: those that come with vsebench
 - ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``, of which rows and pairs are computed on
   request
 - ``own``: judgements of the user

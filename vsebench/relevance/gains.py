@@ -308,10 +308,7 @@ def _kept(matrix: csr_array, kept: Bool) -> csr_array:
 
 @dataclass(frozen=True, eq=False)
 class Sparse(Values):
-    """(row, column) gains of rows, and (column, row) others of columns, which may have been judged apart.
-
-    They are 0 where nothing is judged.
-    """
+    """Sparse gains, one matrix a direction, as the directions may be judged separately; 0 of pairs nobody judged."""
 
     of: Both[csr_array]
 

@@ -292,20 +292,20 @@ def constant_lines(scores: Array) -> Bool:
 
     A number that other rows hold too, as scores of few values and of the top of rankings do, does not tell.
     """
-    n, alike = scores.shape[1], constant_rows(scores)
-    values, others = np.unique(scores[alike, 0]), scores[~alike][:, :: max(1, n // MIN_LINE - 1)]
-    fill = scores.dtype.kind == "f" and n > 1 and len(values) == 1 and len(others) > 0
-    if not fill or _same(others, values[0]).mean() > MAX_SHARE_OF_FILL or (np.isfinite(values[0]) and n < MIN_LINE):
+    n, constant = scores.shape[1], constant_rows(scores)
+    values, varied = np.unique(scores[constant, 0]), scores[~constant][:, :: max(1, n // MIN_LINE - 1)]
+    fill = scores.dtype.kind == "f" and n > 1 and len(values) == 1 and len(varied) > 0
+    if not fill or _same(varied, values[0]).mean() > MAX_SHARE_OF_FILL or (np.isfinite(values[0]) and n < MIN_LINE):
         return np.zeros(len(scores), np.bool_)
-    return alike
+    return constant
 
 
 def constant_rows(rows: Array) -> Bool:
     """(row,) whether a row is one number throughout; NaN is equal to NaN."""
-    alike: Bool = np.asarray(_same(rows[:, [0, -1]], rows[:, :1]).all(axis=1))
-    for row in np.flatnonzero(alike).tolist():
-        alike[row] = _same(rows[row], rows[row, 0]).all()
-    return alike
+    constant: Bool = np.asarray(_same(rows[:, [0, -1]], rows[:, :1]).all(axis=1))  # of the two ends, which is quick
+    for row in np.flatnonzero(constant).tolist():
+        constant[row] = _same(rows[row], rows[row, 0]).all()
+    return constant
 
 
 def _same(values: Array, fill: Any) -> Bool:

@@ -1,7 +1,7 @@
 """Parse captions with the official SPICE parser (Java), in chunks that are stored one by one.
 
-``worker`` is the process that runs Java. When the worker fails, the captions of its chunk
-are parsed one by one, and one with which it fails again is broken.
+``worker`` is the process that runs Java. If it fails, the captions of its chunk are parsed one by one; a caption that
+fails again is marked as broken.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def build(
             or the parser fails on a simple sentence, and the message has the output of Java.
         UsageError: a wrong Java or size.
         DiskError: the cache cannot be written.
-        BadInput: a damaged jar, or damaged tuples in the cache.
+        BadInput: ``VSEBENCH_SPICE_JARS`` without jars, or damaged tuples in the cache.
     """
     started = monotonic()
     wanted = unique(texts)

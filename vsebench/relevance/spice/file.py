@@ -6,9 +6,9 @@ the name ends in .gz. The first line is the header ``{"format": "vsebench/spice-
 ``{"caption": text, "tuples": [[...], ...]}``, or ``{"caption": text, "broken": reason}`` for a caption that the parser
 failed on.
 
-The cache is one such file, which only grows and declares no numbers. One process at a time appends to it, under a lock;
-whoever reads it takes the complete lines. The words of a caption are written before the caption, so that what a killed
-process leaves is always a file of tuples.
+The cache is one such file, which only grows and declares no numbers. One process at a time appends to it, under a lock.
+Readers skip an incomplete last line. The words of a caption are written before the caption, so a killed process leaves
+a valid file.
 """
 
 from __future__ import annotations
