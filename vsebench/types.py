@@ -240,9 +240,8 @@ class TestSet:
         if self.image_of is None:
             row, column = (side.name for side in self.sides)
             what = f"the {row} that a {column} was written for is not known in split '{self.name}'"
-            fix = "measure judgements, as in NAME:R@1"
-            fix += "" if self.one_way else ", or give image_of_text (the image row or image id of every text)"
-            raise UsageError(what, fix=fix)
+            more = "" if self.one_way else ", or give image_of_text (the image row or image id of every text)"
+            raise UsageError(what, fix=f"measure judgements, as in NAME:R@1{more}")
         return self.image_of
 
     def with_texts(self, texts: Sequence[str] | None) -> TestSet:

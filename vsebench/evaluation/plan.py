@@ -118,14 +118,7 @@ def make_plan(data: Input, request: Request) -> Plan:
         BadInput: gains that a metric requested by name does not allow; lists of other directions.
         MissingPackage: captions or gains are missing, with the command that installs them.
     """
-    directions = tuple(d for d in request.directions if d in data.directions)
-    if not directions:
-        kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
-        if data.split.one_way:
-            what = f"{spell('direction', wanted)} has no meaning for queries and a corpus: queries are the rows"
-            raise UsageError(what, where=data.where, fix="leave it out")
-        what = f"{wanted} is to be measured, and only {kind} of {known} are given"
-        raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")
+    directions = _directions(request, data)
     lists = _lists(request, data.split)
     intra = _intra(request, data)
     judgements, own = _judgements(data, request)
@@ -182,6 +175,19 @@ def make_plan(data: Input, request: Request) -> Plan:
         split, tuple(metrics), directions, judgements, (rows, columns), gains, tuple(rankings),
         intra, depth or None, listed, lists, request,
     )  # fmt: skip
+
+
+def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
+    """What is ranked; raises UsageError and BadInput if nothing of what is asked for can be."""
+    directions = tuple(d for d in request.directions if d in data.directions)
+    if not directions:
+        kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
+        if data.split.one_way:
+            what = f"{spell('direction', wanted)} has no meaning for queries and a corpus: queries are the rows"
+            raise UsageError(what, where=data.where, fix="leave it out")
+        what = f"{wanted} is to be measured, and only {kind} of {known} are given"
+        raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")
+    return directions
 
 
 def _lists(request: Request, split: TestSet) -> int:
