@@ -313,7 +313,7 @@ def mapped(given: Inputs) -> Work:
         noise = rng.standard_normal(near.shape, dtype=np.float32)
         captions[EACH * start : EACH * start + len(near)] = near + NOISE / given.dim**0.5 * noise
     captions.flush()
-    options = f"--captions-per-image {EACH} --metrics recall --json --no-progress --no-per-query".split()
+    options = f"--captions-per-image {EACH} --metrics recall --json --quiet".split()
     files = f"{folder / 'images.npy'}", f"{folder / 'captions.npy'}"
     return lambda: Outcome(measured={"MiB": run_command("eval", *files, *options)})
 

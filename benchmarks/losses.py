@@ -131,12 +131,11 @@ def step(given: Inputs, loss: str, b: int, form: str | None = None) -> Work:
 def complete(given: Inputs, loss: str, relevance: str, b: int, batches_only: bool = False) -> Work:
     """Steps of the trainer: batches from the loader and its thread, encoders, loss, Adam; or the same batches alone."""
     from train_reference import config, train
-    from train_reference.data import no_bar
 
     scenes, b = ("scenes-tiny", QUICK[0]) if given.quick else ("scenes-10k", b)
     wanted = {"name": loss, "relevance": relevance, "own_degree": "one"}
     options = {"data": {"name": scenes}, "loss": wanted, "train": {"threads": 1, "batch": b}}
-    run, count = train.prepare(config.from_dict(options), no_bar), 2 if given.quick else max(2, PAIRS // b)
+    run, count = train.prepare(config.from_dict(options)), 2 if given.quick else max(2, PAIRS // b)
     if batches_only:
         rows = list(itertools.islice(run.loader.order(0), count))
         return lambda: [run.loader.make(captions) for captions in rows]

@@ -62,7 +62,7 @@ def rerun(page: str) -> str:
 
 def _run(found: re.Match[str]) -> str:
     """A command with what it prints, stdout before stderr, if the page has output below it."""
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from vsebench.cli import app, terminal
 

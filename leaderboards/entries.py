@@ -354,7 +354,7 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
         raise BadInput(what, fix="make the entry again: python -m leaderboards add RESULT.json")
     if report.items is None:
         what = "has no per-query values, from which numbers are computed again"
-        raise BadInput(what, fix="evaluate again without --no-per-query")
+        raise BadInput(what, fix="write the report again, with its per-query values")
     if (
         not isinstance(fields, dict)
         or not fields.keys() <= Model.__dataclass_fields__.keys()

@@ -34,12 +34,11 @@ import torch
 
 import vsebench as vb
 from train_reference.checkpoint import BEST, check_same
-from train_reference.config import Config, assign, configured, fingerprinted, from_dict, override, read_toml
+from train_reference.config import NONE, Config, assign, configured, fingerprinted, from_dict, override, read_toml
 from train_reference.losses import get_loss, loss_names
-from train_reference.model import NO_TEXT
-from train_reference.own_file import label, published
+from train_reference.own_file import published
 from train_reference.sources import open_data
-from train_reference.train import LOG, best_epoch, no_say, train
+from train_reference.train import LOG, best_epoch, silent, train
 from vsebench.errors import DISK, BadInput, Diverged, UsageError, VsebenchError
 from vsebench.files.atomic import write_atomically
 from vsebench.types import DIRECTIONS, Float
@@ -75,6 +74,11 @@ class Suite:
     must_learn: bool = False
 
 
+def label(loss: str) -> str:
+    """The name of a loss as part of the name of a folder."""
+    return published(loss).replace(".py:", "-")
+
+
 def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
     """The suite of a table in ``studies/runs``; with ``losses`` (also ``my_loss.py:function``) only their runs.
 
@@ -102,7 +106,7 @@ def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
         raise UsageError(f"suite '{name}' has no run of {', '.join(every)}", fix="name a loss of the suite, or 'small'")
     planned = [
         Planned(variant, override(config, {"train.seed": seed}),
-                table["metrics_of_images" if config.model.text == NO_TEXT else "metrics"])
+                table["metrics_of_images" if config.model.text == NONE else "metrics"])
         for seed in table["seeds"] for variant, config in chosen.items()
     ]  # fmt: skip
     return Suite(name, tuple(planned), table.get("must_learn", False))
@@ -154,7 +158,7 @@ def _train(task: tuple[Planned, Path]) -> str:
     folder, started = out / plan.name, time.monotonic()
     (folder / DIVERGED).unlink(missing_ok=True)
     try:
-        train(plan.config, folder, resume=(folder / BEST).exists(), metrics=plan.metrics, say=no_say)
+        train(plan.config, folder, resume=(folder / BEST).exists(), metrics=plan.metrics, say=silent)
     except Diverged as error:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / DIVERGED).write_text(error.what, encoding="utf-8")

@@ -6,12 +6,9 @@ import json
 import sys
 from typing import Any, NamedTuple
 
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from vsebench.cli import app
-
-COMMAND = typer.main.get_command(app)  # made once: it takes longer than many a command
 
 
 class Done(NamedTuple):
@@ -51,7 +48,7 @@ def invoke(*args: object, env: dict[str, str | None] | None = None) -> Result:
     runner, code, raised = CliRunner(), 0, None
     with runner.isolation(env=env) as streams:
         try:
-            COMMAND.main([str(a) for a in args], prog_name="vsebench")
+            app.main([str(a) for a in args], prog_name="vsebench")
         except SystemExit as end:
             code, raised = int(end.code or 0), end if end.code else None
         except Exception as error:

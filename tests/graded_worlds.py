@@ -32,11 +32,18 @@ class FakeGains:
     rows_affordable: bool = True
     no_query: Bool | None = None
     of_judgements: bool = False
+    outside: Both[Any] = (None, None)  # (query, any), of both sides
 
     @property
     def T(self) -> FakeGains:
         """(caption, image)."""
-        return replace(self, values=self.values.T)
+        return replace(self, values=self.values.T, outside=self.outside[::-1])
+
+    def outside_of(self, queries: Int) -> Vectors:
+        """(query, any) float32, descending."""
+        if self.outside[0] is None:
+            return np.zeros((len(queries), 0), np.float32)
+        return -np.sort(-self.outside[0][queries].astype(np.float32), axis=1)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,7 +120,7 @@ def same_values(system: System, world: oracle_graded.World, names: Iterable[str]
 
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
     """Values of the library, from the score matrix."""
-    gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
+    gains = {view: FakeGains(world.gains, view, outside=world.outside) for view in {parse(n).view for n in names}}
     metrics, options = [parse(n) for n in names], {"candidates": world.candidates, **options}
     return run(System(Matrix(world.scores)), world.split, metrics, gains, **options)
 

@@ -54,8 +54,8 @@ def entries(matrix: Any, row: int) -> set[int]:
 
 
 def ordering(score: Sequence[float], among: Iterable[int], relevant: set[int], ties: str = "index") -> list[int]:
-    """Items best first. Ties: lower index, or the relevant ones first (optimistic) or last (pessimistic)."""
-    sign = {"index": 0, "expected": 0, "optimistic": -1, "pessimistic": 1}[ties]
+    """Items best first. Ties: lower index, as of docid-desc; or the relevant ones first or last."""
+    sign = {"index": 0, "docid-desc": 0, "expected": 0, "optimistic": -1, "pessimistic": 1}[ties]
     return sorted(among, key=lambda g: (-score[g], sign * (g in relevant), g))
 
 
@@ -130,6 +130,7 @@ PER_QUERY: dict[str, Callable[[list[int], set[int], int, int], float]] = {
     "MRR@": lambda order, relevant, size, k: 1.0 / at if (at := first_hit(order, relevant)) <= k else 0.0,
     "P@": lambda order, relevant, size, k: len(relevant & set(order[:k])) / k,
     "R-P": r_precision,
+    "Judged@": lambda order, judged, size, k: len(judged & set(order[:k])) / k,
     "mAP@R": map_at_r,
     "mAP": lambda order, relevant, size, k: average_precision(order, relevant, size, len(order)),
     "mAP@": average_precision,

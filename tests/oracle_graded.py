@@ -66,6 +66,7 @@ class World:
     table: dict[int, float] = field(default_factory=dict)
     removed: int | None = None  # an image that is no query and no candidate
     candidates: Both[Candidates] = (EVERYTHING, EVERYTHING)
+    outside: Both[Matrix | None] = (None, None)  # (query, any) gains of items that cannot be retrieved, of both sides
 
     def items(self, spec: Spec, side: Which, fold: int | None) -> tuple[list[int], list[int]]:
         """(queries, gallery) of one fold."""
@@ -115,13 +116,14 @@ class World:
         gain = {g: self.pair(self.gains, side, query, g) for g in gallery}
         order = sorted(gallery, key=lambda g: (-score[g], g))[: spec.k]
         order = [g for g in order if (int(image_of[g]) if side == 0 else g) != left_out]
-        best = sorted(gallery, key=lambda g: (-gain[g], g))
+        away = self.outside[side]
+        ideals = sorted([*gain.values(), *([] if away is None else away[query].tolist())], reverse=True)
         if spec.stem in ("CS", "Kendall"):
             return tau([score[g] for g in order], [gain[g] for g in order], spec.tau)
         if not gallery:
             return math.nan
         if spec.stem == "NCS":
-            ideal = sum(gain[g] for g in best[: spec.k])
+            ideal = sum(ideals[: spec.k])
             return sum(gain[g] for g in order) / ideal if ideal else 0.0
         if spec.stem in ("SR", "R"):
             total = gain if spec.unit == "item" else self.totals(spec, own_image, fold)
@@ -135,12 +137,12 @@ class World:
             return float(hits > 0) if spec.stem == "R" else hits / max(1, len(chosen))
         if spec.stem == "nDCG":
 
-            def discounted(items: list[int]) -> float:
-                found = [2 ** gain[g] - 1 if spec.gain == "exp" else gain[g] for g in items]
+            def discounted(gains: list[float]) -> float:
+                found = [2**g - 1 if spec.gain == "exp" else g for g in gains]
                 return sum(x / math.log2(rank + 1) for rank, x in enumerate(found, 1))
 
-            ideal = discounted(best[: spec.k])
-            return discounted(order) / ideal if ideal else 0.0
+            ideal = discounted(ideals[: spec.k])
+            return discounted([gain[g] for g in order]) / ideal if ideal else 0.0
         assert spec.stem == "MLD", f"define {spec.stem} in World.value of tests/oracle_graded.py, by a plain loop"
         return sum(1 / gain[g] - 1 for g in order) / len(order)
 

@@ -31,7 +31,7 @@ class New:
     """The names of the new checkout: command lines, functions, arguments, columns of tables, and where arrays are."""
 
     cache = ("data build f30k --from data/f30k/test.jsonl", *(  # command lines that fill the cache
-        f"spice import data/spice/{name}.tuples.jsonl.gz --synsets data/spice/synsets.tsv.gz --split {split}"
+        f"spice --from data/spice/{name}.tuples.jsonl.gz --synsets data/spice/synsets.tsv.gz --split {split}"
         for name, split in (("coco5k", "coco-5k"), ("f30k_test", "f30k"))))  # fmt: skip
     functions: ClassVar[dict[str, str]] = {}  # function of a case -> its name in the package
     arguments: ClassVar[dict[str, str]] = {}  # argument of a case -> its name in the package

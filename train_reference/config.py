@@ -1,28 +1,14 @@
-"""The configuration of a run: a TOML file, with the defaults below for what it leaves out.
+"""The configuration of a run: a TOML file such as ``configs/sam.toml``, with the defaults below for what it leaves out.
 
-    base = "scenes/sam"         other files, of which this one changes some values; it may be left out
-    [data]                      what is trained on
-    name = "scenes-10k"
-    [model]
-    text = "gru"
-    [loss]
-    name = "sam"
-    relevance = "cider"
-    settings = { tau = 3.0, sampler = "hard" }
-    [train]
-    epochs = 15
-
-The complete configuration, defaults included, is stored in every checkpoint.
+``base = "scenes/sam"`` names other files, of which it changes values. The comment behind a setting documents it.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,179 +16,137 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 import vsebench as vb
-from vsebench.errors import UsageError, printable
-from vsebench.files.regular import check_file, expanded, reading
-from vsebench.files.textfile import shown
-from vsebench.log import note
-from vsebench.registry import unknown
-from vsebench.scenes.settings import is_name
+from vsebench.errors import BadInput, UsageError, unknown
 
+from .encoders import CAPTIONS, Encoder, get_encoder
+from .losses import Loss as LossEntry
 from .losses import get_loss
 from .own_file import fingerprint
 
-FOLDER = Path(__file__).parent / "configs"
-CLOSED = ConfigDict(extra="forbid")
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
-# Strict: an integer is a float, and nothing else is of another type.
-Flag = Annotated[bool, Field(strict=True)]
-Share = Annotated[float, Field(strict=True, gt=0, le=1)]
-Rate = Annotated[float, Field(strict=True, gt=0, lt=10)]
-Factor = Annotated[float, Field(strict=True, gt=0)]
-Amount = Annotated[float, Field(strict=True, ge=0)]
-Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Size = Annotated[int, Field(strict=True, ge=1)]
-ON_SCENES = ("cider", "match", "holds", "labels")  # gains that scenes have without a model or a file
-Count = Annotated[int, Field(strict=True, ge=0)]
-Threads = Annotated[int, Field(strict=True, ge=0, le=1024)]
-Pairs = Annotated[int, Field(strict=True, ge=2)]  # a batch needs negatives
-Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+FOLDER = Path(__file__).parent / "configs"
+NONE, LABELS = "none", "labels"  # of ``model.text`` and ``loss.relevance``: a model of images alone
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+Count = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, lt=10)]
+Amount = Annotated[float, Field(ge=0)]
+Similarity = Literal["cosine", "order", "euclidean"]
+Precision = Literal["float32", "bf16", "float64"]
 Metric = Annotated[str, AfterValidator(lambda name: str(vb.parse(name)))]
 
 
-@dataclass(frozen=True, config=CLOSED)
+@dataclass(frozen=True, config=STRICT)
 class Data:
-    """What is trained on.
+    """What is trained on."""
 
-    Attributes:
-        name: scenes (``scenes-10k``), or the folder or file of other data (see ``data``).
-        images: the folder of images, where the data need one.
-        captions: the file of captions, where the data are a file of vectors.
-        key: the array of that file which has the vectors, where it has several.
-        features: of scenes, what an image is: ``regions`` (a set of vectors) or ``pixels``.
-        restval: whether COCO's ``restval`` is used for training.
-        labels: the file of labels of the images, for ``loss.relevance`` ``labels``; of scenes their layout.
-        first: share of the training captions that is used: the first ones, in (0, 1].
-        word_count: how often a word must occur in the training captions to be in the vocabulary.
-    """
-
-    name: str = "scenes-10k"
-    images: str = ""
-    captions: str = ""
-    key: str = ""
-    features: Literal["auto", "regions", "pixels"] = "auto"
-    restval: Flag = True
-    labels: str = ""
-    first: Share = 1.0
-    word_count: Size = 4
+    name: str = "scenes-10k"  # scenes, or the folder or file of other data
+    images: str = ""  # folder of the image files
+    captions: str = ""  # file of captions, if `name` is a file of vectors
+    key: str = ""  # array with the vectors, if that file has several
+    features: Literal["auto", "regions", "pixels"] = "auto"  # of scenes: `regions` (a set of vectors) or `pixels`
+    restval: bool = True  # train on COCO's `restval` too
+    labels: str = ""  # .npz with `image_ids` and `labels`, for `loss.relevance` `labels`; by default layouts of scenes
+    first: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of the training captions that is used: the first ones
+    word_count: Size = 4  # how often a training word must occur to be in the vocabulary
 
 
-@dataclass(frozen=True, config=CLOSED)
+@dataclass(frozen=True, config=STRICT)
 class Model:
-    """The two encoders.
+    """The two encoders."""
 
-    Attributes:
-        image: ``linear`` (of vectors; of a set of regions, of their mean), ``cnn`` (small, of pixels), ``vgg19`` or
-            ``resnet152`` of torchvision (of image files), or a function of a file of yours, ``my_encoder.py:function``;
-            each with a projection.
-        pretrained: whether the network of torchvision begins with ImageNet weights.
-        finetune: whether it is trained; otherwise only the projection is, and the network is in evaluation mode
-            (without dropout, with the batch statistics of its weights).
-        crop: of image files, ``center``, ``ten`` (mean of ten crops) or ``random`` (in training).
-        text: ``gru``, ``bigru`` (mean of both directions), ``mean`` (of word vectors, with a projection), or a function
-            of a file of yours; ``none`` for a model of images alone, which needs ``loss.relevance`` ``labels``.
-        dim: of the embeddings.
-        word_dim: of the word vectors.
-        similarity: ``cosine``; ``order`` (minus the norm of the violation of the caption being more general than the
-            image, Vendrov et al., ICLR 2016); ``euclidean`` (minus the squared distance, not normalised).
-        order_squared: of ``order``: the square of that norm.
-        absolute: absolute values of the embeddings, as Order0 takes.
-        normalise_images: whether embeddings of images have length 1; VSE0 leaves them as they are.
-        fingerprint: the sha256 of the files of the encoders; a run fills it in.
-    """
+    image: str = "linear"  # `linear`, `cnn`, `vgg19`, `resnet152` or `FILE.py:FUNCTION`; a projection follows
+    pretrained: bool = True  # torchvision's networks begin with ImageNet weights
+    finetune: bool = False  # train the pretrained network; otherwise only its projection is trained
+    crop: Literal["center", "ten", "random"] = "center"  # `ten`: mean of ten crops; `random`: in training
+    text: str = "gru"  # `gru`, `bigru`, `mean` or `FILE.py:FUNCTION`; `none` for a model of images alone
+    dim: Size = 128  # of the embeddings
+    word_dim: Size = 64  # of the word vectors
+    similarity: Similarity = "cosine"  # `order`: Vendrov et al., ICLR 2016; `euclidean`: minus the squared distance
+    order_squared: bool = False  # `order`: minus the squared norm of the violation
+    absolute: bool = False  # absolute values of the embeddings, as in Order0
+    normalise_images: bool = True  # image embeddings have length 1; VSE0 leaves them as they are
+    fingerprint: str = ""  # sha256 of the files of custom encoders; a run fills it in
 
-    image: str = "linear"
-    pretrained: Flag = True
-    finetune: Flag = False
-    crop: Literal["center", "ten", "random"] = "center"
-    text: str = "gru"
-    dim: Size = 128
-    word_dim: Size = 64
-    similarity: Literal["cosine", "order", "euclidean"] = "cosine"
-    order_squared: Flag = False
-    absolute: Flag = False
-    normalise_images: Flag = True
-    fingerprint: str = ""
+    @cached_property
+    def image_encoder(self) -> Encoder:
+        """The entry of ``image``; raises UsageError."""
+        return get_encoder(self.image)
+
+    @cached_property
+    def text_encoder(self) -> Encoder | None:
+        """The entry of ``text``, None for a model of images alone; raises UsageError."""
+        if self.text != NONE and CAPTIONS not in get_encoder(self.text).of:
+            raise UsageError(f"model.text is '{self.text}', an encoder of images", fix="use gru, bigru or mean")
+        return None if self.text == NONE else get_encoder(self.text)
+
+    @property
+    def trained(self) -> bool:
+        """Whether the network before the projection of the images is trained in some epoch."""
+        return self.finetune or not self.image_encoder.pretrained
 
 
-@dataclass(frozen=True, config=CLOSED)
+@dataclass(frozen=True, config=STRICT)
 class Loss:
-    """The loss.
+    """The loss."""
 
-    Attributes:
-        name: one of ``train_reference.losses.loss_names()``, or a function of a file of yours: ``my_loss.py:function``.
-        fingerprint: the sha256 of that file; a run fills it in.
-        settings: its hyper-parameters, by the names of the function.
-        learned: those of them that are trained with the model, from their values on, such as the temperature
-            ``scale`` of ``info_nce`` (at most 100, as in CLIP), or ``scale`` and ``bias`` of ``siglip``.
-        relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``; or ``labels``,
-            1 - the distance of labels of two images, for a model of images alone.
-        scale: the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1].
-        degree_of: what a caption is relevant to, by its degree: the ``image`` (all of its captions), or the ``caption``
-            of the pair, as in the papers of the ladder loss and of BCLS.
-        own_degree: the degree of a caption and its own image: ``gain``, or ``one`` whatever the gain is.
-        warmup: epochs of the sum of hinges before the loss begins.
-        mask_same_image: whether other captions of the image are left out of the negatives; most papers keep them.
-        neighbours: pairs of a batch that are chosen near the first ones by relevance, instead of at random.
-    """
+    name: str = "mh"  # a loss of the table below, or `FILE.py:FUNCTION`
+    fingerprint: str = ""  # sha256 of the file of a custom loss; a run fills it in
+    settings: dict[str, Any] = field(default_factory=dict)  # hyper-parameters, by the names in the table below
+    learned: list[str] = field(default_factory=list)  # hyper-parameters that are trained: `scale`, `bias`
+    relevance: str = "cider"  # gains that the degree is made of, as for `vsebench eval --gains`; or `labels`
+    scale: float = 1.0  # the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1]
+    degree_of: Literal["image", "caption"] = "image"  # relevance to the `image`, or to the `caption` of the pair
+    own_degree: Literal["gain", "one"] = "gain"  # degree of a caption and its own image: its `gain`, or `one`
+    warmup: Count = 0  # epochs of the sum of hinges before the loss begins
+    mask_same_image: bool = True  # other captions of the image are no negatives; in most papers they are
+    neighbours: Count = 0  # pairs of a batch that are chosen near the others by relevance
 
-    name: str = "mh"
-    fingerprint: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
-    learned: list[str] = field(default_factory=list)
-    relevance: str = "cider"
-    scale: Finite = 1.0
-    degree_of: Literal["image", "caption"] = "image"
-    own_degree: Literal["gain", "one"] = "gain"
-    warmup: Count = 0
-    mask_same_image: Flag = True
-    neighbours: Count = 0
+    @cached_property
+    def entry(self) -> LossEntry:
+        """The loss; raises UsageError for an unknown one, or hyper-parameters that it does not have."""
+        found = get_loss(self.name)
+        if other := [name for name in [*self.settings, *self.learned] if name not in found.settings]:
+            raise unknown(f"setting of loss '{self.name}'", other[0], found.settings)
+        for name in self.learned:
+            if name not in found.learnable or (name == "scale" and self.values[name] <= 0):
+                what = f"loss.learned has '{name}', which cannot be learned from {self.values[name]!r} on"
+                raise UsageError(what, fix=f"use {', '.join(found.learnable) or 'none'}, and a scale above 0")
+        return found
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All hyper-parameters."""
+        return get_loss(self.name).settings | self.settings
 
 
-@dataclass(frozen=True, config=CLOSED)
+@dataclass(frozen=True, config=STRICT)
 class Train:
-    """The loop.
+    """The loop."""
 
-    Attributes:
-        epochs: number of passes over the captions, at most with ``patience``.
-        patience: epochs without a better value of ``select`` after which training stops, counted from the end of the
-            warm-up and from ``finetune_from``; 0 for never.
-        batch: pairs in a batch; with ``torchrun``, of all processes together.
-        lr: learning rate of Adam.
-        decay_every: epochs after which the learning rate is multiplied by ``decay``; 0 for never.
-        decay: the factor of ``decay_every``.
-        weight_decay: of Adam, on all weights.
-        clip: largest norm of the gradient; 0 for no clipping.
-        finetune_from: the epoch from which the image network is trained too, and all weights with ``finetune_lr``;
-            with 0 it is trained from the beginning, and it alone with ``finetune_lr``.
-        finetune_lr: learning rate of that stage.
-        select: the metric that selects the best epoch on the validation part: its mean of both directions.
-        precision: ``float32``; ``bf16``, the encoders in mixed precision, scores and losses in float32; or
-            ``float64``, in which small runs gave the same numbers with x86 code for SSE4, AVX2 and AVX-512.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        deterministic: only algorithms of torch that give the same result every time.
-        threads: of torch on the CPU; 0 for its own choice.
-        seed: of the weights and of the order of the pairs.
-    """
-
-    epochs: Count = 15
-    patience: Count = 0
-    batch: Pairs = 128
-    lr: Rate = 1e-3
-    decay_every: Count = 10
-    decay: Factor = 0.1
-    weight_decay: Amount = 0.0
-    clip: Amount = 2.0
-    finetune_from: Count = 0
-    finetune_lr: Rate = 2e-5
-    select: Metric = "RSum"
-    precision: Literal["float32", "bf16", "float64"] = "float32"
-    device: str = "auto"
-    deterministic: Flag = True
-    threads: Threads = 0
-    seed: Seed = 0
+    epochs: Count = 15  # passes over the captions, at most
+    patience: Count = 0  # stop after that many epochs without a better `select`; 0: never
+    batch: Annotated[int, Field(ge=2)] = 128  # pairs in a batch, of all processes together
+    lr: Rate = 1e-3  # learning rate of Adam
+    decay_every: Count = 10  # epochs after which the learning rate is multiplied by `decay`; 0: never
+    decay: Annotated[float, Field(gt=0)] = 0.1  # that factor
+    weight_decay: Amount = 0.0  # of Adam, on all weights
+    clip: Amount = 2.0  # largest norm of the gradient; 0: no clipping
+    finetune_from: Count = 0  # first epoch that trains the image network, from then on all weights with `finetune_lr`
+    finetune_lr: Rate = 2e-5  # learning rate of that stage; with `finetune_from` 0 of the image network alone
+    select: Metric = "RSum"  # metric of the validation part that selects the best epoch (mean of both directions)
+    precision: Precision = "float32"  # `bf16`: mixed; `float64`: equal numbers with SSE4, AVX2 and AVX-512
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # `auto`: a GPU if there is one
+    deterministic: bool = True  # only algorithms that give the same result every time
+    threads: Annotated[int, Field(ge=0, le=1024)] = 0  # of torch on the CPU; 0: its own choice
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0  # of the weights and of the order of the pairs
 
 
-@dataclass(frozen=True, config=CLOSED)
+@dataclass(frozen=True)
 class Config:
     """A complete configuration."""
 
@@ -220,86 +164,30 @@ class Config:
         return {f"{part}.{key}": value for part, values in self.to_dict().items() for key, value in values.items()}
 
 
-OF_ONE_LOSS = ("name", "fingerprint", "settings", "learned")  # the other settings of [loss] stay for another one
 SECTIONS: dict[str, Any] = {"data": Data, "model": Model, "loss": Loss, "train": Train}
 
 
-def read(names: str | Path) -> Config:
-    """The configuration of a TOML file: its path, or its name in ``train_reference/configs`` without the ending.
-
-    Several, separated by commas (``vsepp,resnet152,f30k``), are read from left to right: the later one changes the
-    values that it has. So does a file with those of its ``base``, which is named in the same way, or relative to its
-    own folder.
-
-    Raises:
-        BadInput: no TOML, or there is no such file.
-        UsageError: an unknown key (close ones are named), or a value of another type or out of its range; files that
-            are bases of each other.
-    """
-    return override(Config(), _values(str(names), Path(), ()), str(names))
-
-
-def _values(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, Any]:
-    """The values of files by name, as ``override`` takes them; the paths are relative to a folder.
-
-    ``derived`` have these files for a base.
-    """
-    found: dict[str, Any] = {}
-    for name in (name.strip() for name in names.split(",")):
-        if not name:
-            raise UsageError(f"'{names}' has an empty name", fix="separate names by single commas, as in vsepp,f30k")
-        file = FOLDER / f"{name}.toml" if name in recipes() else folder / expanded(name)
-        if derived and not os.path.isfile(file):  # noqa: PTH113 (of pathlib both raise for some names)
-            raise unknown("base", name, recipes(), str(derived[-1]))
-        if file.resolve() in derived:
-            raise UsageError("is a base of itself", where=file, fix="let base name another file")
-        given = read_toml(file)
-        base = given.pop("base", "")
-        if not isinstance(base, str):
-            raise UsageError(f"base is {shown(base)}", where=file, fix='name a file, such as base = "vsepp"')
-        from_dict(given, str(file))  # so that a fault is that of the file
-        found |= _values(base, file.parent, (*derived, file.resolve())) if base else {}
-        found |= {f"{section}.{key}": value for section, keys in given.items() for key, value in keys.items()}
-    return found
-
-
-def recipes() -> list[str]:
-    """The names of the files in ``train_reference/configs``, sorted."""
-    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml"))
-
-
 def from_dict(values: Mapping[str, Any], where: str | None = None) -> Config:
-    """The configuration of a nested dictionary; raises UsageError as ``read``."""
-    try:
-        return Config(**values)
-    except ValidationError as error:
-        raise _fault(error, where) from error
-    except UnicodeError as error:  # pydantic writes no message about it
-        raise UsageError("has text that is not UTF-8", where=where, fix="correct these characters") from error
-
-
-def _fault(error: ValidationError, where: str | None) -> UsageError:
-    """The first fault of a configuration, in the words of pydantic; of an unknown name the close ones."""
-    first = error.errors(include_url=False)[0]
-    *section, key = map(str, first["loc"] or ("a key",))
-    if first["type"] == "unexpected_keyword_argument":
-        known = SECTIONS[section[0]].__dataclass_fields__ if section else SECTIONS
-        found = unknown(f"key of [{section[0]}]" if section else "section", key, known, where)
-        if section == ["loss"]:
-            inside = f"loss.settings.{printable(key[:40])}"
-            found.fix = f"{found.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
-        return found
-    name, raised = ".".join([*section, key]), first.get("ctx", {}).get("error")
-    if isinstance(raised, UsageError):
-        return UsageError(f"{name}: {raised.what}", where=where, fix=raised.fix)
-    return UsageError(f"{name} is {shown(first['input'])}", where=where, fix=first["msg"])
+    """The configuration of a nested dictionary; raises UsageError for an unknown key or a wrong value."""
+    made = {}
+    for name, keys in values.items():
+        if name not in SECTIONS or not isinstance(keys, Mapping):
+            raise unknown("section", name, SECTIONS, where)
+        try:
+            made[name] = SECTIONS[name](**keys)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = str(first["loc"][0])
+            if first["type"] == "unexpected_keyword_argument":
+                found = unknown(f"key of [{name}]", key, SECTIONS[name].__dataclass_fields__, where)
+                raise found.also(f"hyper-parameters are loss.settings.{key}") if name == "loss" else found from error
+            what, fix = f"{name}.{key} is {first['input']!r:.60}", first["msg"].removeprefix("Value error, ")
+            raise UsageError(what, where=where, fix=fix) from error
+    return Config(**made)
 
 
 def override(config: Config, changes: Mapping[str, Any], where: str | None = None) -> Config:
-    """The configuration with other values, by name: ``{"train.lr": 0.001, "loss.settings.tau": 5.0}``.
-
-    None leaves a value as it is. Raises UsageError as ``read``, at the place ``where``.
-    """
+    """The configuration with other values, by name: ``{"train.lr": 0.001, "loss.settings.tau": 5.0}``; None is none."""
     values = config.to_dict()
     for name, value in changes.items():
         *path, key = name.split(".")
@@ -314,89 +202,87 @@ def override(config: Config, changes: Mapping[str, Any], where: str | None = Non
 
 
 def assign(config: Config, assignments: list[str]) -> Config:
-    """The configuration with other values, given as ``train.lr=0.001`` with values as in TOML (words need no quotes).
-
-    Raises:
-        UsageError: an unknown key, or a value of another type or out of its range.
-    """
+    """The configuration with other values, as in ``train.lr=0.001``; words need no quotes. Raises UsageError."""
     changes = {}
     for text in assignments:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or "." not in name:
             raise UsageError(f"--set {text}", fix="write --set section.key=value, such as --set train.lr=0.001")
         try:
-            changes[name] = _loads(f"value = {value}")["value"]
+            changes[name] = tomllib.loads(f"value = {value}")["value"]
         except (ValueError, RecursionError):
             changes[name] = value
     return override(config, changes, "--set")
 
 
-def configured(
-    loss: str | None = None,
-    config: str | Path | None = None,
-    *,
-    encoder: str | None = None,
-    smoke: bool = False,
-    changes: Mapping[str, Any] | None = None,
-    assignments: list[str] | None = None,
-) -> Config:
-    """The complete configuration of a run.
-
-    The settings of a file come first, then those of ``smoke``, then ``changes``, then ``assignments``.
-
-    Args:
-        loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
-            built-in scenes and is taken for these when no other file is named.
-        config: a TOML file, or names of those in ``configs``, separated by commas.
-        encoder: of the images, or of the captions; replaces that of the file.
-        smoke: the part ``configs/smoke.toml`` too, with at most one epoch of the warm-up, and gains that need no files:
-            a run of some seconds.
-        changes: other values, as for ``override``.
-        assignments: as for ``assign``.
-
-    Raises:
-        UsageError, BadInput: as ``read`` and ``assign``; an unknown loss.
-    """
-    changed = dict(changes or {})
-    name = None if loss is None else get_loss(loss).name
-    if config is None and name is not None and is_name(changed.get("data.name") or Data.name):
-        config = f"scenes/{name}" if f"scenes/{name}" in recipes() else None
-    found = Config() if config is None else read(config)
-    if name not in (None, found.loss.name):
-        others = [key for key in Loss.__dataclass_fields__ if key not in OF_ONE_LOSS]
-        kept = [key for key in others if getattr(found.loss, key) != getattr(Loss(), key)]
-        if kept:
-            said = " ".join(f"loss.{key}={json.dumps(getattr(found.loss, key))}" for key in kept)
-            note(f"settings of the configuration for loss {found.loss.name} stay for loss {name}: {said}")
-        found = override(found, {"loss.name": name, "loss.settings": {}, "loss.learned": []})
-    if smoke:
-        part = {"loss.warmup": min(1, found.loss.warmup), **_values("smoke", Path(), ())}
-        if found.loss.relevance.partition(":")[0] not in ON_SCENES:
-            part["loss.relevance"] = "match"
-        found = override(found, part)
-    if encoder is not None:
-        from .encoders import CAPTIONS, get_encoder
-
-        changed["model.text" if get_encoder(encoder).of == (CAPTIONS,) else "model.image"] = encoder
-    return assign(override(found, changed), assignments or [])
+def recipes() -> list[str]:
+    """The names of the files in ``train_reference/configs``, sorted."""
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml"))
 
 
-def fingerprinted(config: Config) -> Config:
-    """The configuration of a run, with the sha256 of files of the user that it names; raises UsageError."""
-    model = fingerprint(config.model.image, config.model.text)
-    return override(config, {"loss.fingerprint": fingerprint(config.loss.name), "model.fingerprint": model})
+def read(names: str | Path) -> Config:
+    """The configuration of TOML files, separated by commas: paths, or names in ``train_reference/configs``. A later
+    file (``vsepp,resnet152,f30k``) changes values of the earlier ones, as does a file those of its ``base``. Raises
+    BadInput for a file that is no TOML, and UsageError for a missing one and as ``from_dict``."""
+    return override(Config(), values_of(str(names)), str(names))
+
+
+def values_of(names: str, folder: Path = Path(), derived: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The values of files as ``override`` takes them; paths are relative to ``folder``, ``derived`` have this base."""
+    found: dict[str, Any] = {}
+    for name in map(str.strip, names.split(",")):
+        file = FOLDER / f"{name}.toml" if name in recipes() else folder / Path(name).expanduser()
+        if file.resolve() in derived or not file.is_file():
+            raise unknown("recipe", name, recipes(), str(derived[-1]) if derived else None)
+        values = read_toml(file)
+        base = str(values.pop("base", ""))
+        from_dict(values, str(file))  # an error names this file
+        found |= values_of(base, file.parent, (*derived, file.resolve())) if base else {}
+        found |= {f"{section}.{key}": value for section, keys in values.items() for key, value in keys.items()}
+    return found
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The values of a TOML file; raises BadInput."""
-    check_file(file, "give a TOML file", missing=f"give a TOML file, or one of {', '.join(recipes())}")
-    with reading(file, "is no TOML", "give a TOML file; docs/training.md has an example"):
-        return _loads(file.read_text(encoding="utf-8"))
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"is no TOML: {error}", where=file, fix="see docs/training.md for an example") from error
 
 
-def _loads(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
+def configured(
+    loss: str | None = None, config: str | Path | None = None, *, encoder: str | None = None, smoke: bool = False,
+    changes: Mapping[str, Any] | None = None, assignments: list[str] | None = None, say: Any = print,
+) -> Config:  # fmt: skip
+    """The configuration of a run: files, then ``smoke`` (seconds), ``changes`` and ``assignments``; raises as ``read``.
+    On scenes, without a file, ``configs/scenes/LOSS.toml`` has the settings of a loss. ``say`` gets a sentence if
+    another loss keeps settings that were meant for the loss of the file."""
+    changed = dict(changes or {})
+    name = None if loss is None else get_loss(loss).name
+    if config is None and is_scenes(changed.get("data.name") or Data.name):
+        config = f"scenes/{name}" if f"scenes/{name}" in recipes() else None
+    found = Config() if config is None else read(config)
+    if name not in (None, before := found.loss.name):
+        found = override(found, {"loss.name": name, "loss.settings": {}, "loss.learned": []})
+        plain = dataclasses.asdict(Loss(name=found.loss.name))
+        if kept := [f"loss.{k}={json.dumps(v)}" for k, v in found.to_dict()["loss"].items() if v != plain[k]]:
+            say(f"settings of the configuration for loss {before} stay for loss {name}: {' '.join(kept)}")
+    if smoke:
+        part = {"loss.warmup": min(1, found.loss.warmup), **values_of("smoke")}
+        if found.loss.relevance.partition(":")[0] not in ("cider", "match", "holds", LABELS):
+            part |= {"loss.relevance": "match", "loss.degree_of": "image"}
+        found = override(found, part)
+    if encoder is not None:
+        changed["model.text" if get_encoder(encoder).of == (CAPTIONS,) else "model.image"] = encoder
+    return assign(override(found, changed), assignments or [])
+
+
+def is_scenes(name: str) -> bool:
+    """Whether data of this name are built-in scenes."""
+    return name == "scenes" or name.startswith("scenes-")
+
+
+def fingerprinted(config: Config) -> Config:
+    """The configuration of a run, with the sha256 of the files of the user that it names."""
+    model = fingerprint(config.model.image, config.model.text)
+    return override(config, {"loss.fingerprint": fingerprint(config.loss.name), "model.fingerprint": model})

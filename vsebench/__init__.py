@@ -9,7 +9,7 @@
 - ``choice`` measures how often the right caption of an image is chosen (SugarCrepe, VALSE, ARO, Winoground)
 - ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
   ``open_scenes`` reads them
-- ``metric`` declares a metric, ``parse`` reads a metric's name
+- ``metric`` declares a metric, ``parse`` reads a metric's name; ``tokenise`` splits captions into words
 
 The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up (one imports
 those before it); each describes itself in its docstring:
@@ -45,6 +45,7 @@ _PUBLIC = {
     "agree": "vsebench.analysis.agree",
     "slice": "vsebench.analysis.slices",
     "choice": "vsebench.analysis.choice",
+    "compare_sets": "vsebench.analysis.many_sets",
     "joint": "vsebench.analysis.joint",
     "page": "vsebench.analysis.page",
     "export": "vsebench.exchange.export",
@@ -58,6 +59,7 @@ _PUBLIC = {
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
     "Metric": "vsebench.metrics",
+    "tokenise": "vsebench.text.ptb",
     "Report": "vsebench.results.report",
     "Encoded": "vsebench.pretrained.encode",
     "EncodedFile": "vsebench.pretrained.several",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from .analysis.comparison import compare as compare
     from .analysis.describe import describe as describe
     from .analysis.joint import joint as joint
+    from .analysis.many_sets import compare_sets as compare_sets
     from .analysis.page import page as page
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
@@ -99,6 +102,7 @@ if TYPE_CHECKING:
     from .scenes.store import StoredScenes as StoredScenes
     from .scenes.store import open_scenes as open_scenes
     from .sets.catalogue import load_split as load_split
+    from .text.ptb import tokenise as tokenise
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance
     from .types import Side as Side

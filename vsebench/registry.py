@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from .errors import UsageError
+from .errors import closest as closest
+from .errors import unknown as unknown
 
 T = TypeVar("T")
-
-
-def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
-    """Up to ``n`` of the known names that resemble ``name``, best first, ignoring case."""
-    known = list(known)
-    by_lower = {k.lower(): k for k in known}
-    hits = difflib.get_close_matches(name.lower(), by_lower, n=n, cutoff=0.5)
-    return [by_lower[h] for h in hits]
-
-
-def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None) -> UsageError:
-    """The error for an unknown name: suggests close matches, else lists the known names."""
-    known = list(known)
-    near = closest(name, known)
-    hint = f"did you mean {' or '.join(repr(x) for x in near)}?" if near else f"known: {', '.join(known)}"
-    return UsageError(f"unknown {kind} '{name}'", where=where, fix=hint)
 
 
 class Registry(Generic[T]):

@@ -13,23 +13,31 @@ from typing import Any
 import numpy as np
 
 from .errors import UsageError, printable
-from .types import TestSet
+from .types import Both, Int, TestSet
 
 ENCODER = "encoder"  # field: what the encoder of the vectors was given that is not its default
-STAGES = (ENCODER, "fuse", "normalise", "index", "rerank")  # fields: what was done before and after ranking
+CANDIDATES = "candidates"  # field: the items that may be returned for a query
+ALL = "all"  # its value without the field
+STAGES = (ENCODER, "fuse", CANDIDATES, "normalise", "index", "rerank")  # fields: what was done before and after ranking
 CORRECTED = "normalise"  # field: how scores were corrected, which may use the other queries of the test set
 OF_SYSTEM = ("vsebench", "score", ENCODER, "fuse", "index", "rerank")  # fields: what a system is and how it scores
 _FORBIDDEN = "|:"
 
 
+def canonical(split: TestSet) -> Both[Int]:
+    """The rows and the columns of a split in canonical order; those of a custom one ascend by id, see ``rank.ties``."""
+    rows, columns = (np.argsort(x.ids) if split.name == "custom" else np.arange(len(x)) for x in split.sides)
+    return rows, columns
+
+
 def fingerprint(split: TestSet) -> str:
     """Eight hexadecimal digits of a split: its ids, the image of every caption and the folds, in canonical order."""
-    digest = hashlib.sha256()
-    for ids in (split.rows.ids, split.columns.ids):
-        digest.update("\n".join(map(str, ids.tolist())).encode("utf-8", "surrogatepass"))
+    digest, order = hashlib.sha256(), canonical(split)
+    for side, at in zip(split.sides, order, strict=True):
+        digest.update("\n".join(map(str, side.ids[at].tolist())).encode("utf-8", "surrogatepass"))
         digest.update(b"\0")
     if split.image_of is not None:
-        digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
+        digest.update(np.ascontiguousarray(np.argsort(order[0])[split.image_of[order[1]]], "<i8").tobytes())
     if split.row_folds is not None:
         digest.update(np.ascontiguousarray(split.row_folds, "<i8").tobytes())
     return digest.hexdigest()[:8]
@@ -74,4 +82,5 @@ def rules(signature: str) -> dict[str, str]:
 
     What a system is and how it scores is no rule: vectors of unit length have the same order by ``dot`` and ``cosine``.
     """
-    return {field: value for field, value in read(signature).items() if field not in OF_SYSTEM}
+    found = {CANDIDATES: ALL, **read(signature)}
+    return {field: value for field, value in found.items() if field not in OF_SYSTEM}

@@ -555,10 +555,10 @@ class Tops:
 
     @cached_property
     def scores(self) -> Float:
-        """(query, k) float64 canonical scores of lists of one length."""
+        """(query, k) float64 canonical scores of lists of one length, (entry,) of others."""
         found = self.scored(self) if callable(self.scored) else self.scored
         assert found is not None
-        return found.reshape(len(self.start) - 1, -1)
+        return found.reshape(len(self.start) - 1, -1) if (self.depth == self.depth[:1]).all() else found
 
     def cut(self, k: int | None) -> Tops:
         """The first k of every list; all without a number."""

@@ -427,9 +427,9 @@ def test_calls_that_are_refused(tmp_path: Path, case: str, pinned: Any) -> None:
 def test_the_command(tmp_path: Path) -> None:
     folder = files.sugarcrepe(tmp_path / "s")
     np.save(tmp_path / "s.npy", np.arange(10.0).reshape(5, 2)[::-1])
-    args = (tmp_path / "s.npy", "--set", folder, "--baseline", "length", "--resamples", 20, "--top", 1)
+    args = (tmp_path / "s.npy", "--set", folder, "--baseline", "length", "--top", 1)
     found = document("choice", *args)
-    result = vb.choice(tmp_path / "s.npy", set=folder, baseline="length", resamples=20, top=1)
+    result = vb.choice(tmp_path / "s.npy", set=folder, baseline="length", top=1)
     assert found == result.to_dict() and found["schema"] == "vsebench/choices/2"
     text = printed("choice", *args)
     assert "1 category is not shown (--top)" in text and "text only" in text and "Ties: s 0, text only 3 of 5" in text

@@ -16,11 +16,9 @@ from tests.messages import Pinned
 from vsebench.analysis.agree import Agreement
 from vsebench.metrics import parse
 
-FEW = ("--resamples", 60)
-
 
 def agreed(systems: Any, **options: Any) -> Agreement:
-    return vsebench.agree(systems, **{"resamples": 60, **options})  # type: ignore[arg-type]
+    return vsebench.agree(systems, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
-    got = document("agree", *four, *FEW)
+    got = document("agree", *four)
     assert got == agreed(four).to_dict()
     values, loaded = {}, [vsebench.load(path) for path in four]
     for m in got["tables"]["rankings"]:
@@ -49,7 +47,7 @@ def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
 
 
 def test_disagreements_are_real(four: list[str]) -> None:
-    got = document("agree", *four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3", *FEW)
+    got = document("agree", *four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3")
     rows = got["tables"]["disagreements"]
     assert got["queries"] == reports.IMAGES and 0 < len(rows) <= min(3, got["discordant"])
     loaded = {Path(path).stem: vsebench.load(path) for path in four}
@@ -94,4 +92,4 @@ def test_threads_and_seed(four: list[str]) -> None:
 @pytest.mark.parametrize("args", ["--metrics RSum", "--pair R@1", "--pair R@1,RSum", "--direction both", "two"])
 def test_what_is_refused(four: list[str], args: str, pinned: Pinned) -> None:
     systems = four[:2] if args == "two" else [*four, *args.split()]
-    pinned(refused("agree", *systems, *FEW))
+    pinned(refused("agree", *systems))

@@ -22,8 +22,6 @@ from vsebench.results.latex import latex
 from vsebench.results.markdown import markdown
 from vsebench.results.model import signed
 
-FEW = ["--permutations", "1000", "--resamples", "50"]
-
 
 def compared(systems: Any, **options: Any) -> Comparison:
     return vsebench.compare(systems, **{"permutations": 1000, "resamples": 50, **options})  # type: ignore[arg-type]
@@ -58,17 +56,17 @@ def test_values_and_tests(three: list[str]) -> None:
 
 
 def test_the_document(three: list[str]) -> None:
-    args = [*three, "--metrics", "R@1,RSum", "--correction", "bh", "--alpha", "0.01", "--ci", 90, "--seed", 2]
-    done = cli("compare", *args, "--baseline", "worse", *FEW, "--json").json
+    args = [*three, "--metrics", "R@1,RSum", "--correction", "bh", "--alpha", "0.01", "--ci", 90]
+    done = cli("compare", *args, "--baseline", "worse", "--json").json
     assert list(done)[:8] == [
         "schema", "split", "systems", "signatures", "baseline", "rules", "notes", "warnings",
     ]  # fmt: skip
     assert done["schema"] == "vsebench/comparison/2" and done["systems"] == ["good", "worse", "bad"]
     assert done["rules"] == {
-        "permutations": 1000, "correction": "bh", "alpha": 0.01, "level": 90.0, "resamples": 50, "seed": 2,
+        "permutations": 10000, "correction": "bh", "alpha": 0.01, "level": 90.0, "resamples": 1000, "seed": 0,
     }  # fmt: skip
-    options = {"metrics": "R@1,RSum", "correction": "bh", "alpha": 0.01, "ci": 90, "seed": 2, "baseline": "worse"}
-    assert done == compared(three, **options).to_dict()
+    options = {"metrics": "R@1,RSum", "correction": "bh", "alpha": 0.01, "ci": 90, "baseline": "worse"}
+    assert done == vsebench.compare(three, **options).to_dict()  # type: ignore[arg-type]
 
 
 def test_against_loops() -> None:
@@ -123,14 +121,16 @@ def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) ->
         # the best system is better than the worst in every headline sum
         if str(row.metric) in ("RSum", "1k:RSum") and (test.first, test.second) == (0, 3):
             assert test.winner == 0
-    text = cli("compare", *four[:2], "--resamples", "50").out
-    assert "further metrics, not tested" in text and re.search(r"MRR +t2i .* — ", text)
+    assert "further metrics, not tested" in cli("compare", *four[:3]).out
+    text = cli("compare", *four[:2]).out
+    assert re.search(r"MRR +text→image .* — ", text)
+    assert len(re.findall(r"\n R@1 ", text)) == 2  # one table
     named = compared(four, metrics="MeanR,R@1")
     assert all(row.tested for row in named.rows) and all(t.p is not None for t in named.tests)
 
 
 def test_medians_are_described_without_a_test(three: list[str], pinned: Pinned) -> None:
-    done = cli("compare", *three[:2], "--metrics", "MedR", "--resamples", "50", "--json")
+    done = cli("compare", *three[:2], "--metrics", "MedR", "--json")
     pinned(done.err)
     for test, value in zip(done.json["tables"]["tests"], done.json["tables"]["values"][1::2], strict=True):
         assert [test[key] for key in ("p", "corrected", "low", "winner")] == [None] * 4
@@ -152,9 +152,8 @@ def test_the_number_of_permutations_follows_from_the_number_of_tests(three: list
     ):
         found = compared(three, resamples=10, permutations=None, **options)
         assert found.rules.permutations == wanted and not any("significant" in w for w in found.warnings)
-    for more in ((), ("--correction", "bh")):
-        args = ["--metrics", "R@1,R@5", "--alpha", "0.002", *more, *FEW, "--json"]
-        (few,) = cli("compare", *three, *args).json["warnings"]
+    for correction in ("holm", "bh"):
+        (few,) = compared(three, metrics="R@1,R@5", alpha=0.002, correction=correction).warnings
         pinned(few)
 
 
@@ -183,7 +182,7 @@ def test_one_run_of_each_system_is_noted(three: list[str], pinned: Pinned) -> No
 def test_what_is_refused(three: list[str], words: str, pinned: Pinned) -> None:
     names = {"good": three[0], "bad": three[2], "folder": str(Path(three[0]).parent)}
     code = 3 if "none.json" in words else 2
-    pinned(refused("compare", *words.format(**names).split(), *FEW, code=code).replace(names["folder"], "folder"))
+    pinned(refused("compare", *words.format(**names).split(), code=code).replace(names["folder"], "folder"))
 
 
 @pytest.mark.parametrize(
@@ -203,8 +202,8 @@ def test_a_level_is_a_percentage_everywhere(three: list[str], tmp_path: Path, co
 
 def test_systems_that_were_not_measured_alike(three: list[str], tmp_path: Path, pinned: Pinned) -> None:
     other = reports.write(tmp_path / "other.json", reports.report(0.3, metrics="R@1,MeanR", ties="optimistic"))
-    pinned(refused("compare", three[0], other, *FEW))
-    forced = cli("compare", three[0], other, "--force", *FEW)
+    pinned(refused("compare", three[0], other))
+    forced = cli("compare", three[0], other, "--force")
     pinned(forced.err)
     assert "R@5 i2t" in forced.err
     # how a system scores is its own affair
@@ -216,11 +215,11 @@ def test_other_splits_are_compared_only_by_force(three: list[str], tmp_path: Pat
         done = reports.report(0.9, world=reports.split(images, offset), metrics="R@1")
         return reports.write(tmp_path / f"part{images}.json", done)
 
-    pinned(refused("compare", three[0], part(30, 110), *FEW))
+    pinned(refused("compare", three[0], part(30, 110)))
     # images 110 to 123 and captions 1110 to 1171 are in both
     assert [t.n for t in compared([three[0], part(30, 110)], force=True).tests] == [14, 62]
-    pinned(cli("compare", three[0], part(30, 110), "--force", *FEW).err)
-    pinned(refused("compare", three[0], part(9, 9000), "--force", *FEW, code=3))
+    pinned(cli("compare", three[0], part(30, 110), "--force").err)
+    pinned(refused("compare", three[0], part(9, 9000), "--force", code=3))
 
 
 def test_cells_that_could_break_a_table() -> None:
@@ -271,7 +270,7 @@ def test_sums_of_one_report_need_their_parts(three: list[str], tmp_path: Path, p
     data["results"] = [r for r in data["results"] if r["metric"] != "R@5"]
     data["per_query"]["columns"] = [c for c in data["per_query"]["columns"] if c["metric"] != "R@5"]
     (tmp_path / "cut.json").write_text(json.dumps(data))
-    pinned(refused("compare", tmp_path / "cut.json", three[1], "--metrics", "RSum", *FEW, code=3))
+    pinned(refused("compare", tmp_path / "cut.json", three[1], "--metrics", "RSum", code=3))
 
 
 def test_names_and_families(three: list[str], tmp_path: Path) -> None:
@@ -288,4 +287,14 @@ def test_names_and_families(three: list[str], tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(text)
         graded.append(str(tmp_path / f"{name}.json"))
     assert names(graded, "NCS@10") == ["spice:NCS@10"] == names(graded, "ncs")
-    assert "cider" in refused("compare", *graded, "--metrics", "cider:ncs", *FEW)
+    assert "cider" in refused("compare", *graded, "--metrics", "cider:ncs")
+
+
+def test_saved_reports_are_shown_again(tmp_path: Path) -> None:
+    files = reports.files(tmp_path, a=0.1, b=0.5)
+    one, both = vsebench.load(files[0]), vsebench.joint(files)
+    assert cli("show", files[0], "--format", "markdown").out.strip() == one.to_markdown().strip()
+    assert cli("show", files[0], "--metrics", "R@1", "--format", "csv").out.count("\n") == 3
+    shown = cli("show", *files, "-o", tmp_path / "a.tex", "--format", "latex").out
+    table = both.to_latex().partition("\\end{tabular}")[0]
+    assert shown.startswith(table) and (tmp_path / "a.tex").read_text().startswith(table)

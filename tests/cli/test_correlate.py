@@ -66,7 +66,6 @@ def test_the_document(flickr: str) -> None:
     cider = rows["CrowdFlower", "cider", "pearson"]
     assert (cider["pairs"], cider["points"], cider["subset"]) == (6, 6, "all")
     assert -1 <= cider["low"] <= cider["value"] <= cider["high"] <= 1
-    assert document("--seed", "1") == found and document("--over", "pairs")["tables"] != found["tables"]
     bare = document("--ci", "0", "--tasks", "expert")
     assert bare["level"] is None
     assert {(r["task"], r["low"]) for r in bare["tables"]["coefficients"]} == {("Expert", None)}
@@ -131,7 +130,7 @@ def test_nothing_to_draw(flickr: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 WRONG = [
     "cxc --gains binary", "flickr8k", "cxc --data nowhere", "cxc --gains ciderr", "cxc --tasks sits,expert", "coco",
-    "cxc --over captions", "cxc --similarity l2", "cxc --texts x.npy", "flickr8k --embeddings x.npz",
+    "cxc --similarity l2", "cxc --texts x.npy", "flickr8k --embeddings x.npz",
     "cxc --figure f.pdf", "cxc --figure absent/f.png",
 ]  # fmt: skip
 

@@ -46,7 +46,7 @@ def coco_file(coco: TestSet, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     ids = {"image_ids": coco.rows.ids[rows], "text_ids": coco.columns.ids[columns]}
     np.savez(file, image_embeddings=x[rows], text_embeddings=y[columns], **ids)
     outputs = ["--per-query", folder / "q.parquet", "--save-run", folder / "top.json", "-o", folder / "r.json"]
-    done = cli("eval", file, *outputs, *["--metrics", "binary", "--resamples", "50", "--depth", "20", "--json"])
+    done = cli("eval", file, *outputs, *["--metrics", "binary", "--depth", "20", "--json"])
     return {"x": x, "y": y, "file": file, "folder": folder, "done": done, "found": done.json}
 
 
@@ -155,7 +155,7 @@ def test_results_go_to_stdout_and_notes_to_stderr(small: str, tmp_path: Path, pi
     assert "R@1" in plain.out and "{" not in plain.out, "a flag of one call must not reach the next"
     pinned(refused("--json", "eval", small))  # flags stand behind the command
     assert "warning: " in cli("eval", small, "--metrics", "R@1000").err
-    assert cli("eval", small, "--metrics", "R@1000", "-q", "--no-progress").err == ""
+    assert cli("eval", small, "--metrics", "R@1000", "-q").err == ""
     assert refused("eval", tmp_path / "none", "-q", code=3).startswith("error: ")
 
 

@@ -219,7 +219,7 @@ def test_the_default_page_replaces_no_input_and_says_what_it_replaces(
 ) -> None:
     monkeypatch.chdir(mine)
     evaluated(mine).save("A.json")
-    first, second = (cli("page", "A.json", "--resamples", 20).err for _ in range(2))
+    first, second = (cli("page", "A.json").err for _ in range(2))
     assert "is replaced" not in first
     pinned(second)
     Path("A.json").rename("A.html")

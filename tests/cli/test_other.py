@@ -49,7 +49,7 @@ def test_every_command_has_help(command: list[str]) -> None:
         assert f"vsebench {' '.join(command)}" in words(done.out)
     if command != ["data"]:
         complete = cli(*command, "--help-all" if command == ["eval"] else "--help").out
-        assert all(flag in complete for flag in ("--json", "--quiet", "--no-progress"))
+        assert all(flag in complete for flag in ("--json", "--quiet", "--notes"))
 
 
 # inspect
@@ -106,6 +106,10 @@ IN_WORDS: dict[str, tuple[str, list[str]]] = {
     "class labels": (
         "image_id,caption_id,label\n" + "".join(f"{n},{n}#0,c{n % 2}\n" for n in range(8)), ["image_id", "caption_id"],
     ),
+    "a gallery": ("".join(f"{d}\n" for d in D), ["candidates", "items to leave out"]),
+    "names of candidates": ("".join(json.dumps({"cand_names": D}) + "\n" for _ in Q), ["candidates"]),
+    "references": (json.dumps([{"id": q, "reference_img_id": d} for q, d in zip(Q, D, strict=True)]),
+        ["items to leave out"]),
 }  # fmt: skip
 
 
@@ -279,9 +283,8 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
     capsys.readouterr()
     time.sleep(0.05)
     assert capsys.readouterr().err == "", "no line after the work"
-    for silent in (terminal.Terminal(quiet=True), terminal.Terminal(no_progress=True)):
-        with silent.progress("ranking") as update:
-            assert update is None
+    with terminal.Terminal(quiet=True).progress("ranking") as silent:
+        assert silent is None
 
 
 @pytest.mark.parametrize("tty", [False, True])

@@ -49,19 +49,32 @@ def test_build_says_what_there_is(cache: Path) -> None:
 
 
 def test_settings_as_options_give_the_name() -> None:
-    options = "--images 50 --seed 2 --size 16 --near 0.2 --tail 0 --wrong 0.1 --generic 0 --noise 1 --miss 0 --leaks"
-    about = document("data", "build", "scenes", *options.split())
+    settings = [
+        "images=50",
+        "seed=2",
+        "size=16",
+        "near=0.2",
+        "tail=0",
+        "wrong=0.1",
+        "generic=0",
+        "noise=1",
+        "miss=0",
+        "leaks=1",
+    ]
+    about = document("data", "build", "scenes", *(word for one in settings for word in ("--set", one)))
     assert about["scenes"] == "scenes-50-seed2-size16-near0.2-tail0-wrong0.1-generic0-noise1-miss0-leaks"
-    settings = parse(about["scenes"])
-    assert (settings.images, settings.seed, settings.wrong, settings.leaks) == (50, 2, 0.1, True)
+    built = parse(about["scenes"])
+    assert (built.images, built.seed, built.wrong, built.leaks) == (50, 2, 0.1, True)
 
 
 @pytest.mark.parametrize(
     "args",
     [
-        "scenes-tiny --seed 3", "coco-5k --near 0.1", "mine --from x.json --leaks", "scenes-tiny --from x.json",
-        "scenes-tiny --part val", "scenes --images 5", "scenes --near 1.5", "scenes --near nan",
-        "scenes --near 1e-250", "scenes-10q", "scenes-10k-color3", "scenes-\x1b[31m", "scenes-night --from {}/c.jsonl",
+        "scenes-tiny --set seed=3", "coco-5k --set near=0.1", "mine --from x.json --set leaks=1",
+        "scenes-tiny --from x.json",
+        "scenes-tiny --part val", "scenes --set images=5", "scenes --set near=1.5", "scenes --set near=nan",
+        "scenes --set near=1e-250", "scenes --set near", "scenes --set nera=1",
+        "scenes-10q", "scenes-10k-color3", "scenes-\x1b[31m", "scenes-night --from {}/c.jsonl",
     ],
 )  # fmt: skip
 def test_what_is_refused(args: str, cache: Path, tmp_path: Path, pinned: Pinned) -> None:
@@ -263,8 +276,8 @@ def test_a_part_that_is_exported_is_read_back(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     captions = build(parse(SMALL)) / "captions.jsonl"
     all_of_it, out = tmp_path / "all", tmp_path / "test only"
-    printed("data", "export", SMALL, "--out", all_of_it)
-    printed("data", "export", SMALL, "--out", out, "--part", "test")
+    printed("data", "export", SMALL, "-o", all_of_it)
+    printed("data", "export", SMALL, "-o", out, "--part", "test")
     for path in (p.relative_to(out) for p in out.rglob("*") if p.is_file()):
         assert (out / path).read_bytes() == (all_of_it / path).read_bytes()
     assert sorted(p.name for p in (out / "annotations").iterdir()) == ["captions_test.json", "instances_test.json"]

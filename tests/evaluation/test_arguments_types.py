@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,14 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 
 import vsebench as vb
 from tests.messages import Pinned, Refuses
-from vsebench.cli import app
-from vsebench.cli.analyses import ANALYSES, made
 from vsebench.errors import BadInput, UsageError
-from vsebench.options import OF_THE_RESULT, typed
+from vsebench.options import typed
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
@@ -279,26 +275,6 @@ def test_tensors_on_a_device() -> None:
     images, texts = (torch.tensor(x, device="cuda", requires_grad=True) for x in (IMAGES, TEXTS))
     found = vb.evaluate(images, texts, **COMMON).results
     assert [r.value for r in found] == [r.value for r in evaluated().results]
-
-
-COMMANDS = {
-    "eval": "evaluate", "unimodal": "evaluate_unimodal", "compare": "compare", "agree": "agree", "slice": "slice",
-    "choice": "choice", "correlate": "correlate",
-}  # fmt: skip
-POSITIONAL = {"files": {"evaluate": "images"}}  # called by what they hold in Python
-ONLY_PYTHON = {"more", "image_ids", "text_ids", "image_id_of_text", "progress", "bar"}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_arguments_have_the_names_of_the_options(command: str) -> None:
-    name = COMMANDS[command]
-    root: Any = typer.main.get_command(app)
-    found = made(command) if command in ANALYSES else root.commands[command]
-    options = {p.opts[0].lstrip("-").replace("-", "_") for p in found.params}
-    options = {POSITIONAL.get(o, {}).get(name, o) for o in options}
-    known = set(inspect.signature(getattr(vb, name)).parameters) - ONLY_PYTHON
-    options -= set(OF_THE_RESULT) - known
-    assert known == options - {"help_all"}
 
 
 # Arguments of the Python functions: what is given in memory is matched by id, or refused with a fix.

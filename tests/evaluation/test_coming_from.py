@@ -120,6 +120,22 @@ def test_mteb(world: tuple[Array, Array], scores: Array):
     assert both["mrr_at_1"][0] < both["mrr_at_1000"][0]
 
 
+def test_sentence_transformers(world: tuple[Array, Array], scores: Array):
+    """Its evaluator is given the best items of every query, as its search finds them."""
+    found = pytest.importorskip("sentence_transformers.sentence_transformer.evaluation", reason="it is not installed")
+    pairs, both = [(name, metric) for name, metric, _ in rows("sentence-transformers")], dict[str, list[float]]()
+    for direction in DIRECTIONS:
+        qrels, run = dictionaries(scores, direction)
+        queries, corpus = ({name: "" for name in names} for names in (run, next(iter(run.values()))))
+        evaluator = found.InformationRetrievalEvaluator(queries, corpus, {q: set(items) for q, items in qrels.items()})
+        lists = [[{"corpus_id": item, "score": score} for item, score in run[q].items()] for q in evaluator.queries_ids]
+        values = evaluator.compute_metrics(lists)
+        for name, _ in pairs:
+            kind, _, k = name.partition("@")
+            both.setdefault(name, []).append(values[f"{kind}@k"][int(k)])
+    check(world, pairs, both, 1e-12)
+
+
 def torchmetrics_value(name: str, scores: Array, same: Array) -> float:
     retrieval = pytest.importorskip("torchmetrics.retrieval", reason="torchmetrics is not installed")
     torch = pytest.importorskip("torch")

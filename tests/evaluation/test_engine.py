@@ -114,7 +114,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     """
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *words, "--engine", "dask", "--no-progress", *more],
+        [sys.executable, "-c", textwrap.dedent(code), *words, "--engine", "dask", *more],
         capture_output=True, text=True, timeout=200, check=False, start_new_session=True,
     )  # fmt: skip
 

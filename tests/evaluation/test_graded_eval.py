@@ -146,9 +146,8 @@ def test_the_command_takes_captions_and_gains(tmp_path: Path, pinned: Pinned) ->
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
     (tmp_path / "c.txt").write_text("\n".join(split.columns.texts or ()))
     command = ("eval", tmp_path / "e.npz", "--captions", tmp_path / "c.txt", "--metrics")
-    found = document(*command, "cs,ncs", "--no-per-query")
+    found = document(*command, "cs,ncs")
     assert {r["metric"] for r in found["results"]} >= {"cider:NCS@10", "cider:NsumN"}
-    assert "per_query" not in found
     assert "CS[tau=a]@10" in printed(*command, "CS[tau=a]@10")
     pinned(cli(*command, "CS[tau=a]@10", "--gains", ",", code=2).err)
     (tmp_path / "c.txt").write_text("one\ntwo\n")

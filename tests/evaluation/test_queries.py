@@ -13,6 +13,7 @@ import vsebench as vb
 from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
+from vsebench.options import direction_named
 from vsebench.relevance import judgements
 from vsebench.results.report import Report
 from vsebench.types import ONE_WAY, Side
@@ -128,7 +129,7 @@ def test_ids_of_the_command(folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "c.npy", CORPUS)
     first, second = ids_as("txt", tmp_path / "q_ids", QUERY_IDS), ids_as("npy", tmp_path / "c_ids", CORPUS_IDS)
     words = ["eval", tmp_path / "q.npy", tmp_path / "c.npy", "--judgements", folder / "test.tsv"]
-    words += ["--query-ids", first, "--corpus-ids", second, "--ci", "0", "--json"]
+    words += ["--ids", f"query={first}", "--ids", f"corpus={second}", "--ci", "0", "--json"]
     found = cli(*words).json
     assert {r["metric"][5:]: r["value"] for r in found["results"]} == pytest.approx(expected(), abs=1e-12)
     assert len(found["provenance"]["inputs"]) == 5
@@ -163,7 +164,7 @@ def test_text_queries_of_images_are_texts(folder: Path, tmp_path: Path) -> None:
 
 
 def test_stored_reports_are_read_compared_and_sliced(folder: Path, tmp_path: Path) -> None:
-    words = ["eval", folder / "qc.npz", "--judgements", folder / "test.tsv", "--resamples", "50"]
+    words = ["eval", folder / "qc.npz", "--judgements", folder / "test.tsv"]
     cli(*words, "-o", tmp_path / "a.json")
     cli(*words, "--direction", "both", "--similarity", "dot", "-o", tmp_path / "b.json")
     found = json.loads((tmp_path / "a.json").read_text())
@@ -255,3 +256,158 @@ def test_all_metrics_are_those_of_the_judgements(tmp_path: Path, refuses: Refuse
     assert any("graded relevance left out" in note for note in found.notes)
     for metric in ("gt:R@1", "mine:RSum"):
         refuses(UsageError, vb.evaluate, **given, metrics=metric)
+
+
+@pytest.mark.parametrize(
+    ("direction", "name"),
+    [
+        ("t2i", "t2v t2a text->image text-to-video TEXT2IMAGE text→img captions->images t2i"),
+        ("i2t", "v2t a2t image->text audio-to-text images2captions"),
+        (WAY, "query2corpus q2c query->corpus queries-to-documents query2doc"),
+    ],
+)
+def test_directions_have_their_usual_names(direction: str, name: str):
+    assert {direction_named(one) for one in name.split()} == {direction}
+
+
+def test_a_direction_by_another_name_is_the_same_direction(folder: Path, pinned: Refuses):
+    world = {"scores": np.eye(4) + 0.1 * RNG.random((4, 4)), "captions_per_image": 1, "ci": 0, "trust": True}
+    one, other = (vb.evaluate(**world, metrics="R@1", direction=d) for d in ("t2i", "text->video"))
+    assert one.to_frame().equals(other.to_frame())
+    assert one["R@1", "t2v"] is one["R@1", "t2i"]
+    given = {"judgements": f"mine={folder / 'test.tsv'}", "ci": 0}
+    assert {r.direction for r in vb.evaluate(folder / "qc.npz", **given, direction="query->corpus").results} == {WAY}
+    with pytest.raises(UsageError) as caught:
+        vb.evaluate(**world, direction="query2corpus")
+    pinned(caught.value)
+
+
+def test_judged_at_k_is_the_share_of_the_top_that_was_judged(pinned: Refuses):
+    """Grades of 0 count, as in ir_measures."""
+    run = {"query2corpus": {q: dict(zip(CORPUS_IDS, RNG.random(ITEMS).tolist(), strict=True)) for q in QUERY_IDS}}
+    rows = {q: RNG.choice(CORPUS_IDS, 15, replace=False).tolist() for q in QUERY_IDS[:60]}
+    grades = {q: {item: int(RNG.integers(0, 3)) for item in items} | {items[0]: 1} for q, items in rows.items()}
+    report = vb.evaluate(run=run, judgements={"j": grades}, metrics="j:Judged@7,j:P@7", ci=0, trust=True)
+    lists = run["query2corpus"]
+    top = {q: sorted(lists[q], key=lambda item, q=q: -lists[q][item])[:7] for q in grades}
+    for name, least in {"j:Judged@7": 0, "j:P@7": 1}.items():
+        expected = np.mean([[grades[q].get(item, -1) >= least for item in top[q]] for q in grades])
+        assert report[name, WAY].value == pytest.approx(expected, abs=1e-12)
+    every = vb.evaluate(run=run, judgements={"j": grades}, metrics="all", ci=0, trust=True)
+    assert "j:Judged@10" in {str(r.metric) for r in every.results}
+    with pytest.raises(UsageError) as caught:
+        vb.evaluate(np.eye(5), np.eye(5), captions_per_image=1, metrics="Judged@3", trust=True)
+    pinned(caught.value)
+
+
+def said(report: Report) -> str:
+    return "\n".join((*report.notes, *report.warnings))
+
+
+def test_what_is_said_of_relevant_items_is_said_of_ndcg_alone(pinned: Refuses) -> None:
+    """Its relevant items are those of gain above 0, whatever the level."""
+    given: dict[str, Any] = {"metrics": "test:nDCG@10", "ci": 0, "trust": True, "level": 2}
+    given |= {"judgements": {"test": {f"q{i}": {f"d{i + 1}": 1 + i % 2, f"d{i + 2}": 0} for i in range(30)}}}
+    ids = {"query_ids": [f"q{i}" for i in range(30)], "corpus_ids": [f"d{i}" for i in range(30)]}
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal((30, 30))
+    report = vb.evaluate(scores=scores, **ids, **given)  # an item that is not there
+    pinned(said(report))
+    both = vb.evaluate(scores=scores, **ids, **given | {"metrics": "test:nDCG@10,R@1", "level": 1})
+    assert both.warnings == report.warnings and both.notes[-1] == report.notes[-1]
+    limits = {"candidates": {f"q{i}": [f"d{i}", f"d{i + i % 2}"] for i in range(30)}, "exclude": {"q3": ["d4"]}}
+    pinned(said(vb.evaluate(scores=scores, **ids, **limits, **given)))
+    pinned(said(vb.evaluate(scores=np.ones((30, 30)), **ids, **given)))
+    own = {"query_ids": ids["corpus_ids"], "corpus_ids": ids["corpus_ids"]}
+    judged = {f"d{i}": {f"d{(i + 1) % 30}": 2} for i in range(30)}
+    pinned(said(vb.evaluate(scores=scores + 9 * np.eye(30), **own, **given | {"judgements": {"test": judged}})))
+
+
+def test_ties_of_a_run_are_noted(pinned: Refuses) -> None:
+    """Of 40 items with equal scores the relevant one is first in half of the lists."""
+    run = {f"q{i}": {f"d{j}": 1.0 for j in range(40)} for i in range(30)}
+    judged = {"test": {f"q{i}": {f"d{39 * (i % 2)}": 1} for i in range(30)}}
+    for metric in ("R@1", "nDCG@10"):
+        report = vb.evaluate(run={"t2i": run}, judgements=judged, metrics=f"test:{metric}", ci=0, trust=True)
+        assert report.results[0].value == 0.5
+        pinned(report.warnings)
+
+
+def test_queries_without_a_relevant_item_are_left_out_of_ranks(pinned: Refuses) -> None:
+    judged = {"test": {f"q{i}": {f"d{i if i < 27 else 99}": 1} for i in range(30)}}
+    ids = {"query_ids": [f"q{i}" for i in range(30)], "corpus_ids": [f"d{i}" for i in range(30)]}
+    report = vb.evaluate(scores=np.eye(30), **ids, judgements=judged, metrics="test:MedR,test:MeanR,test:R@1", ci=0)
+    assert [(r.value, r.n) for r in report.results] == [(1, 27), (1, 27), (0.9, 30)]
+    pinned(report.warnings)
+
+
+def test_two_systems_share_the_metric_of_the_only_judgements(folder: Path):
+    reports = [vb.evaluate(folder / "qc.npz", judgements=str(folder / "test.tsv"), metrics="nDCG@10") for _ in range(2)]
+    assert [str(row.metric) for row in vb.compare(reports, metrics="nDCG@10").rows] == ["test:nDCG@10"]
+
+
+def test_judgements_have_the_name_of_their_file_without_its_ending(tmp_path: Path) -> None:
+    file = qrels(tmp_path / "my.qrels.v2.tsv")
+    report = vb.evaluate(QUERIES, CORPUS, query_ids=QUERY_IDS, corpus_ids=CORPUS_IDS, judgements=file, ci=0)
+    assert {r.metric.view for r in report.results} == {"my-qrels-v2"}
+
+
+def test_lists_by_query_alone_are_a_run(tmp_path: Path) -> None:
+    judged = {"judgements": qrels(tmp_path / "test.tsv"), "metrics": "test:MRR", "ci": 0}
+    order = np.argsort(-(QUERIES @ CORPUS.T), axis=1, kind="stable")
+    lists = {q: {CORPUS_IDS[d]: float(-k) for k, d in enumerate(row)} for q, row in zip(QUERY_IDS, order, strict=True)}
+    (tmp_path / "run.json").write_text(json.dumps(lists))
+    report, want = vb.evaluate(run=lists, **judged), vb.evaluate(run=tmp_path / "run.json", **judged)
+    assert report.signature == want.signature and report.results[0].value == want.results[0].value
+    rank = 1 + (np.take_along_axis(GRADES, order, axis=1) > 0).argmax(axis=1)
+    assert report["test:MRR", WAY].value == pytest.approx((1 / rank).mean())
+    assert (
+        vb.evaluate(run={q: list(items) for q, items in lists.items()}, **judged).results[0].value
+        == want.results[0].value
+    )
+
+
+def test_slices_of_queries_are_of_the_metrics_that_they_have(tmp_path: Path, refuses: Refuses) -> None:
+    ids = {"query_ids": QUERY_IDS, "corpus_ids": CORPUS_IDS}
+    report = vb.evaluate(
+        QUERIES, CORPUS, **ids, judgements=qrels(tmp_path / "test.tsv"), metrics="test:nDCG@5,test:P@3", ci=0
+    )
+    (tmp_path / "half.csv").write_text("query_id,half\n" + "".join(f"{q},{k % 2}\n" for k, q in enumerate(QUERY_IDS)))
+    found = vb.slice(report, "column", file=tmp_path / "half.csv", ci=0)
+    assert [(str(b.metric), b.direction) for b in found.breakdowns] == [("test:nDCG@5", WAY), ("test:P@3", WAY)]
+    per_query = dict(zip(report["test:P@3", WAY].queries, report["test:P@3", WAY].per_query, strict=True))
+    half = [np.mean([per_query[q] for q in QUERY_IDS[k::2]]) for k in (0, 1)]
+    assert [b.values[0] for b in found.breakdowns[1].bins] == pytest.approx(half)
+    refuses(UsageError, vb.slice, report, "positives")
+
+
+def test_rows_without_ids_are_queries_and_a_corpus_where_the_judgements_say_so(
+    tmp_path: Path, refuses: Refuses
+) -> None:
+    rows = {"query_ids": range(N), "corpus_ids": range(ITEMS)}
+    file = qrels(tmp_path / "test.tsv", *rows.values())
+    lines = [f"{q} 0 {d} {GRADES[q, d]:g}\n" for q, d in np.argwhere(GRADES)]
+    (tmp_path / "test.txt").write_text("".join(lines))
+    np.save(tmp_path / "q.npy", QUERIES)
+    np.save(tmp_path / "d.npy", CORPUS)
+    np.save(tmp_path / "grades.npy", GRADES)
+    plain, matrix, ci = str(tmp_path / "test.txt"), str(tmp_path / "grades.npy"), {"ci": 0}
+    files, products = (tmp_path / "q.npy", tmp_path / "d.npy"), {"scores": QUERIES @ CORPUS.T}
+    want = vb.evaluate(QUERIES, CORPUS, judgements=file, **rows, **ci)
+    for report in (
+        vb.evaluate(*files, judgements=file, **ci),
+        vb.evaluate(QUERIES, CORPUS, judgements=f"test=query2corpus:{plain}", **ci),
+        vb.evaluate(QUERIES, CORPUS, judgements=plain, direction=WAY, **ci),
+        vb.evaluate(QUERIES, CORPUS, judgements=f"test=query2corpus:{matrix}", **ci),
+        vb.evaluate(**products, judgements=file, **ci),
+        vb.evaluate(**products, judgements={"test": {WAY: {q: {d: GRADES[q, d] for d in np.flatnonzero(GRADES[q])}
+            for q in range(N)}}}, **ci),
+    ):  # fmt: skip
+        assert values(report) == pytest.approx(expected(), abs=1e-6)
+        assert report.signature.replace("|score:scores", "|score:dot") == want.signature
+    square = vb.evaluate(scores=(QUERIES @ CORPUS.T)[:, :N], judgements=file, **ci)
+    assert {r.direction for r in square.results} == {WAY}
+    assert {r.direction for r in vb.evaluate(QUERIES, CORPUS, judgements=plain, **ci).results} == {"i2t", "t2i"}
+    np.savez(tmp_path / "named.npz", image_embeddings=QUERIES, text_embeddings=CORPUS)
+    for judged in (plain, matrix):
+        refuses((BadInput, UsageError), vb.evaluate, tmp_path / "named.npz", judgements=f"j=query2corpus:{judged}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -85,7 +86,8 @@ def test_values_are_those_of_pytrec_eval(form: str, numbers: bool, tmp_path: Pat
     report = evaluate(*FORMS[form](tmp_path, run, judged))
     found = {name: value for name, (value, _) in values(report).items()}
     assert found == {name: pytest.approx(value, abs=1e-7) for name, value in expected.items()}
-    assert {r.direction for r in report.results} == {"t2i"} and {r.n for r in report.results} == {30}
+    way = "query2corpus" if form == "files of TREC" else "t2i"
+    assert {r.direction for r in report.results} == {way} and {r.n for r in report.results} == {30}
 
 
 @pytest.mark.parametrize("queries", [1, 2])
@@ -119,8 +121,8 @@ def test_queries_without_a_list_are_said_and_follow_short_lists(refuses: Refuses
     assert said in report.notes
 
 
-def test_directions(tmp_path: Path) -> None:
-    """Of the run, else of the judgements, else text queries with a note."""
+def test_directions(tmp_path: Path, refuses: Refuses) -> None:
+    """Of the run, else of the judgements, else queries and a corpus."""
     run, judged = world()
     turned: dict[str, dict[str, int]] = {}
     for query, items in judged.items():
@@ -129,20 +131,23 @@ def test_directions(tmp_path: Path) -> None:
     path, binary = trec(tmp_path / "run", run), METRICS.removesuffix(",mine:nDCG@10")
     wanted = values(evaluate({"t2i": path}, judged, binary))
     for given, of, direction in (
-        (path, judged, "t2i"),
+        (path, judged, "query2corpus"),
+        (f"query2corpus={path}", judged, "query2corpus"),
+        ({"query2corpus": run}, {"query2corpus": judged}, "query2corpus"),
+        (path, f"mine=query2corpus:{qrels(tmp_path / 'qrels', judged)}", "query2corpus"),
         (path, {"t2i": judged}, "t2i"),
         (path, {"i2t": judged}, "i2t"),
         (path, {"i2t": turned}, "t2i"),
         (path, {"t2i": turned}, "i2t"),
-        (path, turned, "t2i"),
         ({"i2t": path}, judged, "i2t"),
         ({"i2t": path}, turned, "i2t"),
     ):
-        report = evaluate(given, of, binary)
+        named = of if isinstance(of, str) else {"mine": of}
+        report = vb.evaluate(run=given, judgements=named, metrics=binary, ci=0, short_lists="miss")
         assert {r.direction for r in report.results} == {direction}
         assert values(report) == wanted
-        assumed = [note for note in report.notes if "queries are taken to be texts (t2i)" in note]
-        assert len(assumed) == (given is path and set(of) - {"i2t", "t2i"} != set())
+    assert report.items is not None and report.items.rows.name == "image"
+    refuses(BadInput, evaluate, path, turned, binary)
 
 
 def test_both_directions(tmp_path: Path, refuses: Refuses) -> None:
@@ -157,6 +162,17 @@ def test_both_directions(tmp_path: Path, refuses: Refuses) -> None:
     assert {r.direction for r in report.results} == {"i2t", "t2i"}
     assert report["mine:Recall@5", "t2i"].value == evaluate({"t2i": one}, judged, "mine:Recall@5").results[0].value
     refuses(BadInput, evaluate, [one, other], judged)
+
+
+def test_one_set_of_predictions_of_several(tmp_path: Path) -> None:
+    run, judged = world()
+    path = tmp_path / "Task_predictions.json"
+    path.write_text(json.dumps({"mteb_model_meta": {}, "en": {"test": run}, "de": {"test": {"q1": {"d1": 1.0}}}}))
+    assert values(evaluate(f"{path}:en", judged)) == values(evaluate({"t2i": run}, judged))
+    words = ["--judgements", f"mine={qrels(tmp_path / 'qrels', judged)}", "--ci", "0", "--json", "--metrics", METRICS]
+    found = cli("eval", "--run", f"query2corpus={path}:en:test", "--short-lists", "miss", *words).json
+    assert {r["metric"]: (r["value"], r["n"]) for r in found["results"]} == values(evaluate({"t2i": run}, judged))
+    assert path.name in json.dumps(found["provenance"]["inputs"])
 
 
 def test_ids_in_two_spellings_are_one(tmp_path: Path) -> None:

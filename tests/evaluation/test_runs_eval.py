@@ -193,6 +193,8 @@ def test_distances_in_a_run_are_refused_with_the_option_that_mends_it(tmp_path: 
     mended, want = evaluate({"rank:t2i": path}, "R@1"), evaluate(trec(tmp_path / "s.trec", lists), "R@1")
     assert values(mended) == values(want) == {("R@1", "t2i"): 1.0} and mended.signature == want.signature
     trusted = evaluate({"t2i": path}, "R@1", trust=True)
+    path.with_suffix(".txt").write_text("".join(f"{q} {x} {r}\n" for q, xs in lists.items() for r, x in enumerate(xs)))
+    refuses(BadInput, evaluate, {"t2i": path.with_suffix(".txt")}, "R@1")
     assert values(trusted) == {("R@1", "t2i"): 0.0}
     assert any("d.trec: the scores of 300 of 300 queries are smallest at rank 1" in w for w in trusted.warnings)
 

@@ -42,18 +42,18 @@ def test_the_fingerprint_is_that_of_ids_and_their_images() -> None:
         replace(SPLIT, name="other"),
         SPLIT.with_texts(("a", "b", "c", "d")),
         replace(SPLIT, rows=Side("image", np.array([10, 20], np.int32))),
+        replace(SPLIT, columns=Side("caption", np.array([1, 2, 4, 3]))),  # in another order
     ]
     other = [
         replace(SPLIT, rows=Side("image", np.array([20, 10]))),
         replace(SPLIT, rows=Side("image", np.array([10, 21]))),
-        replace(SPLIT, columns=Side("caption", np.array([1, 2, 4, 3]))),
         replace(SPLIT, image_of=np.array([0, 1, 0, 1])),
         replace(SPLIT, folds=(np.array([0, 1]), np.array([0, 1])[SPLIT.image_of])),
     ]
     first = signature.fingerprint(SPLIT)
     assert len(first) == 8 and int(first, 16) >= 0
     assert {signature.fingerprint(s) for s in same} == {first}
-    assert len({first, *(signature.fingerprint(s) for s in other)}) == 6
+    assert len({first, *(signature.fingerprint(s) for s in other)}) == 5
 
 
 def test_the_fingerprint_is_the_same_on_every_machine() -> None:

@@ -150,10 +150,21 @@ def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str]
 DISTANCES = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.9 t", "q Q0 c 3 0.9 t", "p Q0 a 1 3 t", "p Q0 b 2 4 t", "o Q0 a 1 1 t"]
 
 
+@pytest.mark.parametrize("order", ["score", "docid-desc"])
+def test_ranks_in_the_place_of_scores_are_doubted(order: Any, tmp_path: Path) -> None:
+    for first in (0, 1):
+        lines = [f"{query}\t{item}\t{rank}" for query in "qp" for rank, item in enumerate("cab", first)]
+        assert of_lines(lines, tmp_path, order=order).doubt.endswith("they look like ranks")
+    assert not of_lines([*lines, "o\ta\t2"], tmp_path, order=order).doubt
+    (found,) = read(write(tmp_path / "named", "\n".join(["query\titem\trank", *lines])), order=order)
+    assert not found.doubt and lists_of(found) == {"q": ["c", "a", "b"], "p": ["c", "a", "b"]}
+
+
 def test_scores_that_ascend_with_the_rank_are_doubted(tmp_path: Path) -> None:
     found = of_lines(DISTANCES, tmp_path)
     assert found.doubt == "the scores of 2 of 2 queries are smallest at rank 1: they look like distances"
     assert lists_of(found) == {"q": ["b", "c", "a"], "p": ["b", "a"], "o": ["a"]}, "as trec_eval orders them"
+    assert of_lines(DISTANCES, tmp_path, order="docid-desc").doubt == found.doubt
     assert not of_lines([*DISTANCES[:3], "p Q0 a 1 4 t", "p Q0 b 2 3 t"], tmp_path).doubt
     for calm in (["q Q0 a 1 1 t", "q Q0 b 2 1 t"], ["q Q0 a 0 1 t", "q Q0 b 0 2 t"], ["q Q0 a 1 9 t", "q Q0 b 2 8 t"]):
         assert not of_lines(calm, tmp_path).doubt
@@ -297,7 +308,15 @@ def test_runs_as_other_packages_write_them(name: str, tmp_path: Path) -> None:
 
 
 def test_predictions_of_several_sets_are_refused(tmp_path: Path, refuses: Refuses) -> None:
-    refuses(BadInput, read, write(tmp_path / "p.json", {"en": {"test": FOUND}, "de": {"test": FOUND}}))
+    sets = {"en": {"test": FOUND, "dev": {}}, "de": {"test": {"q2": {"d1": 1.0}}, "dev": FOUND}}
+    file = write(tmp_path / "p.json", sets)
+    refuses(BadInput, read, file)
+    assert lists_of(read(file, part=("de", "test"))[0]) == {"q2": ["d1"]}
+    assert lists_of(read(file, part=("en",))[0]) == lists_of(read(file, part=("dev",))[0]) == lists_of(read(FOUND)[0])
+    refuses(BadInput, read, file, part=("de",))
+    refuses(BadInput, read, file, part=("fr",))
+    refuses(BadInput, read, write(tmp_path / "q.json", FOUND), part=("de",))
+    refuses(BadInput, read, write(tmp_path / "r.json", SEARCHED), part=("de",))
 
 
 def test_qrels_of_m_beir_have_the_task_behind(tmp_path: Path) -> None:

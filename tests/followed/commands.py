@@ -14,7 +14,6 @@ from tests.followed.case import I2T, By, Followed, S, X, Y, after, hostile, save
 from vsebench.errors import BadInput, MissingPackage, VsebenchError
 
 R1 = "--json --metrics R@1 --ci 0"
-FEW = "--resamples 20"
 ROWS = "".join(
     f'{{"image_id": {1000 + n // 5}, "caption_id": {5000 + n}, "caption": "a thing {n}"}}\n' for n in range(300)
 )
@@ -51,15 +50,16 @@ GOOD = (E, f"eval e.npz {R1}", I2T)
 
 FOLLOWED: list[Followed | By] = [
     Followed(
-        r"^save the images as image_embeddings and the texts as text_embeddings \(or use --image-key, --text-key\)$",
+        r"^save the images as image_embeddings and the texts as text_embeddings "
+        r"\(or use --key image=NAME, --key text=NAME\)$",
         hostile("sides exchanged, by shape"),
         (
             hostile(
                 "sides exchanged, by shape",
-                "--image-key",
-                "text_embeddings",
-                "--text-key",
-                "image_embeddings",
+                "--key",
+                "image=text_embeddings",
+                "--key",
+                "text=image_embeddings",
                 "--json",
             ),
             I2T,
@@ -91,10 +91,10 @@ FOLLOWED: list[Followed | By] = [
         (hostile("unicode ids", "--split", "custom"), None),
     ),
     Followed(
-        r"^leave out --scores if the file holds embeddings, or name the scores with --scores-key KEY$",
+        r"^leave out --scores if the file holds embeddings, or name the scores with --key scores=KEY$",
         hostile("embeddings given as scores"),
         GOOD,
-        (save("s.npz", scores=S, more=S), f"eval --scores s.npz --scores-key scores {R1}", I2T),
+        (save("s.npz", scores=S, more=S), f"eval --scores s.npz --key scores=scores {R1}", I2T),
     ),
     Followed(
         r"^give the file of the texts behind it: vsebench eval images.npy texts.npy; or give it with --scores if ",
@@ -103,15 +103,15 @@ FOLLOWED: list[Followed | By] = [
         (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
-        r"^give a score matrix with --scores, or name them with --image-key KEY and --text-key KEY, or give the file ",
+        r"^give a score matrix with --scores, or name them with --key image=KEY and --key text=KEY, or give the file ",
         hostile("npz of scores given as embeddings"),
         (save("s.npz", scores=S), f"eval --scores s.npz {R1}", I2T),
-        (save("e.npz", images=X, b=Y), f"eval e.npz --image-key images --text-key b {R1}", I2T),
+        (save("e.npz", images=X, b=Y), f"eval e.npz --key image=images --key text=b {R1}", I2T),
     ),
     Followed(
-        r"^name them with --text-key KEY, or give the file of the text vectors behind that of the images$",
+        r"^name them with --key text=KEY, or give the file of the text vectors behind that of the images$",
         (save("e.npz", images=X, b=Y[:7, :3], c=Y), "eval e.npz"),
-        (f"eval e.npz --text-key c {R1}", I2T),
+        (f"eval e.npz --key text=c {R1}", I2T),
         (both(), f"eval x.npy y.npy {R1}", I2T),
     ),
     Followed(
@@ -143,7 +143,7 @@ FOLLOWED: list[Followed | By] = [
         r"^save vectors as .npz, .* such as np.savez\(...\); give retrieved lists with (--)?run, and saved reports to ",
         (ONE, "eval a.json"),
         (lambda: np.savez("e.npz", image_embeddings=X, text_embeddings=Y), f"eval e.npz {R1}", I2T),
-        (ALL, f"compare a.json b.json {FEW}", "R@1"),
+        (ALL, "compare a.json b.json", "R@1"),
     ),
     Followed(
         r"^give --metrics R@1,eccv or all$", hostile("--metrics ,"), (hostile("--metrics ,", "--metrics", "all"), None)
@@ -182,8 +182,8 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^end the name in .json, .tex, .md, .html, .csv, or add --format$",
         (ALL, "compare a.json b.json -o x.txt"),
-        (f"compare a.json b.json -o x.md {FEW}", "R@1"),
-        (f"compare a.json b.json -o x.txt --format latex {FEW}", "R@1"),
+        ("compare a.json b.json -o x.md", "R@1"),
+        ("compare a.json b.json -o x.txt --format latex", "R@1"),
     ),
     Followed(
         r"^options stand behind the command: vsebench eval FILE --json$",
@@ -193,18 +193,18 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^evaluate both in the same way; --force compares what they share$",
         (made("a", "ties"), "compare a.json ties.json"),
-        (f"compare a.json ties.json --force {FEW}", "R@1"),
-        (ALL, f"compare a.json b.json {FEW}", "R@1"),
+        ("compare a.json ties.json --force", "R@1"),
+        (ALL, "compare a.json b.json", "R@1"),
     ),
     Followed(
         r"^evaluate it with --metrics R@[37], or take one that all reports have, such as R@5, R@1",
         (ALL, "compare a.json b.json --metrics R@3"),
-        (f"compare a.json b.json --metrics R@5 {FEW}", "R@5"),
+        ("compare a.json b.json --metrics R@5", "R@5"),
     ),
     Followed(
         r"^name two metrics, as in --pair R@1,eccv:mAP@R$",
         (ALL, "agree a.json b.json c.json --pair R@1"),
-        (f"agree a.json b.json c.json --pair R@1,MRR {FEW}", "MRR"),
+        ("agree a.json b.json c.json --pair R@1,MRR", "MRR"),
     ),
     Followed(
         r"^use: vsebench correlate cxc --embeddings FILE$",
@@ -220,36 +220,46 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^slice --direction (i2t or t2i|t2i)$",
         (ONE, write("t.csv", KINDS), "slice a.json --by column --file t.csv --direction i2t"),
-        (f"slice a.json --by column --file t.csv --direction t2i {FEW}", "long"),
+        ("slice a.json --by column --file t.csv --direction t2i", "long"),
     ),
     Followed(
         r"^name one with --column NAME$",
         (ONE, write("t.csv", NUMBERS), "slice a.json --by column --file t.csv"),
-        (f"slice a.json --by column --file t.csv --column y {FEW}", "R@1"),
+        ("slice a.json --by column --file t.csv --column y", "R@1"),
     ),
     Followed(
         r"^give --file FILE$",
         (ONE, "slice a.json --by column"),
-        (write("t.csv", KINDS), f"slice a.json --by column --file t.csv {FEW}", "long"),
+        (write("t.csv", KINDS), "slice a.json --by column --file t.csv", "long"),
     ),
     Followed(
         r"^give them with --captions FILE \(.txt with one caption a line, or .jsonl\)$",
         (ONE, "slice a.json --by length"),
-        (write("c.txt", "a b\nc\nd e f\n" * 24), f"slice a.json --by length --captions c.txt {FEW}", "R@1"),
+        (write("c.txt", "a b\nc\nd e f\n" * 24), "slice a.json --by length --captions c.txt", "R@1"),
     ),
     Followed(
-        r"^write --metrics, or see vsebench (eval|compare) --help$",
+        r"^write --(metrics|trust|key), or see vsebench (eval|compare) --help$",
         (E, "eval e.npz -m R@1"),
         (f"eval e.npz {R1}", I2T),
         ("eval --help", "--metrics"),
         ("compare --help", "--metrics"),
     ),
     Followed(
-        r"^see vsebench (eval|correlate|data verify|inspect|export|unimodal) --help$",
+        r"^write --key image=NAME or --key text=NAME or --key scores=NAME$",
+        (E, "eval e.npz --key picture=x"),
+        (f"eval e.npz --key image=image_embeddings --key text=text_embeddings {R1}", I2T),
+    ),
+    Followed(
+        r"^give a number: --set near=N$",
+        "data build scenes --set near",
+        ("data build scenes --set near=0.1 --set images=20", None),
+    ),
+    Followed(
+        r"^see vsebench (eval|correlate|data verify|inspect|export|unimodal|spice) --help$",
         "correlate",
         *(
             (f"{name} --help", "Usage")
-            for name in ("eval", "correlate", "data verify", "inspect", "export", "unimodal")
+            for name in ("eval", "correlate", "data verify", "inspect", "export", "unimodal", "spice")
         ),
     ),
     Followed(
@@ -288,8 +298,8 @@ FOLLOWED: list[Followed | By] = [
         (write("captions.jsonl", ROWS), "data build coco-9k --from captions.jsonl", None),
     ),
     Followed(
-        r"^leave it out, or generate scenes: vsebench data build scenes --(near|leaks) \.\.\.$",
-        "data build coco-5k --near 0.1",
-        ("data build scenes --near 0.1 --images 20", None),
+        r"^leave it out, or generate scenes: vsebench data build scenes --set (near=0.1|leaks=1)$",
+        "data build coco-5k --set near=0.1",
+        ("data build scenes --set near=0.1 --set images=20", None),
     ),
 ]

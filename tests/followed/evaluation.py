@@ -16,7 +16,8 @@ R1: dict[str, Any] = {"metrics": "R@1", "ci": 0}
 LIKE = "(trust=True|--trust) ranks it as read"
 IDS = [f"im{n:02}" for n in range(60)]
 NAMED: dict[str, Any] = {"image_ids": IDS, "text_ids": [f"c{n}" for n in range(300)]}
-OWNED = {**NAMED, "image_id_of_text": np.array(IDS)[OWNER]}
+NAMED_OWNERS = np.array(IDS)[OWNER]
+OWNED = {**NAMED, "image_id_of_text": NAMED_OWNERS}
 RUN = {"t2i": {f"q{q}": {f"d{(q + k) % 9}": 1.0 - k / 10 for k in range(4)} for q in range(9)}}
 JUDGED = {f"q{q}": {f"d{(q + q % 2) % 9}": 1} for q in range(9)}  # the first item for five of nine, else the second
 CAPTIONS = [f"a photo of thing {n % 7} beside thing {n // 5}" for n in range(300)]
@@ -144,9 +145,35 @@ FOLLOWED: list[Followed | By] = [
         (write("s.npy", of_top(SHIFTED, "i2t", -9.0)), ev(X, Y, rerank="i2t=s.npy", rerank_depth=10), I2T),
     ),
     Followed(
-        rf"^give complete scores, or the retrieved lists of each direction \(run=\['i2t=FILE', 't2i=FILE'\]\); {LIKE}$",
+        rf"^give complete scores, the pairs that were scored .*, or the retrieved lists of each direction .*; {LIKE}$",
         ev(scores=BOTH),
         (ev(scores=S), I2T),
+    ),
+    # Queries and a corpus.
+    By(
+        r"^put the shares of all processes together .*; or say which items are none: candidates=FILE, exclude=FILE$",
+        "test_a_query_and_an_item_that_are_never_candidates_need_no_scores",
+    ),
+    By(r"^evaluate both in the same way; force=True compares what they share$", "test_vectors_and_a_run_are_compared"),
+    By(
+        r"^slice by a column of file=FILE that has their numbers$",
+        "test_slices_of_queries_are_of_the_metrics_that_they_have",
+    ),
+    By(
+        r"^name the columns in the first line: query, item and rank; trust=True ranks it as read$",
+        "test_distances_in_a_run_are_refused_with_the_option_that_mends_it",
+    ),
+    # Candidates, and items that nobody judged.
+    Followed(
+        r"^give the pairs: exclude=FILE$",
+        ev(X, Y, **NAMED, image_id_of_text=NAMED_OWNERS, exclude="self"),
+        (ev(X, Y, **NAMED, image_id_of_text=NAMED_OWNERS, exclude={"im00": ["c299"]}), I2T),
+    ),
+    Followed(
+        r"^leave it out, or give judgements='NAME=FILE' with grades of 0$",
+        ev(X, Y, captions_per_image=5, metrics="Judged@3"),
+        (ev(X, Y, captions_per_image=5, metrics="R@1"), I2T),
+        (judged(judgements={"mine": {q: {**of, "d8": 0} for q, of in JUDGED.items()}}, metrics="mine:Judged@4"), None),
     ),
     # One row an item.
     Followed(
@@ -167,7 +194,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(X, Y[FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
     ),
     Followed(
-        r"^leave out the rows or columns of captions that do not exist, and give image_id_of_text of the others$",
+        r"^leave out the rows or columns of captions that do not exist, and give image_id_of_text of the others(;|$)",
         ev(scores=np.where(np.isin(np.arange(300) % 5, 4), -100, S)),
         (ev(scores=S[:, FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
     ),
@@ -448,7 +475,7 @@ FOLLOWED: list[Followed | By] = [
     # Retrieved lists.
     Followed(
         r"^store longer lists, leave these metrics out, or count what is not listed as not found with "
-        r"(short_lists='miss'|--short-lists miss) \(not for median and mean ranks\)$",
+        r"(short_lists='miss'|--short-lists miss)( \(not for median and mean ranks\))?$",
         judged(metrics="mine:R@1,mine:R@10"),
         (judged(metrics="mine:R@10,mine:R@1", short_lists="miss"), 1.0),
         (judged(), RIGHT_RUN),

@@ -57,7 +57,86 @@ def queries(rows: np.ndarray, **more: Any) -> Call:
     return lambda: np.savez("q.npz", query_embeddings=rows, **(more or {"corpus_embeddings": X}))
 
 
+def folder(*splits: str, judged: int = len(X)) -> Call:
+    """Write a test set of as many queries as items, each query with its own item, some of them judged."""
+
+    def make() -> None:
+        Path("f/qrels").mkdir(parents=True, exist_ok=True)
+        for name, start in (("queries", "q"), ("corpus", "d")):
+            Path(f"f/{name}.jsonl").write_text("".join(json.dumps({"_id": f"{start}{row}"}) + "\n" for row in ROWS))
+        rows = "".join(f"q{row}\td{row}\t1\n" for row in ROWS[:judged])
+        for split in splits or ("test",):
+            Path(f"f/qrels/{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+
+    return make
+
+
+NAMES = {start: np.array([f"{start}{row}" for row in ROWS]) for start in "qd"}
+WITH_IDS: dict[str, Any] = {"query_ids": NAMES["q"], "corpus_ids": NAMES["d"]}
+TOP = write("I.npy", np.stack([ROWS, (ROWS + 1) % len(X)], axis=1))
+IDS = (write("q.json", NAMES["q"].tolist()), write("d.json", NAMES["d"].tolist()))
+
 FOLLOWED: list[Followed | By] = [
+    # Folders of a test set, and the rows that an index found.
+    Followed(
+        r"^choose one: split='.*:\w+'$",
+        (folder("dev", "train"), queries(X), ev("q.npz", split="f")),
+        (ev("q.npz", split="f:dev"), 1.0),
+    ),
+    Followed(
+        r"^give a row for every line of (queries|corpus)\.jsonl, or (query|corpus)_ids=FILE with the ids of the rows$",
+        (folder(judged=40), queries(X[:50], corpus_embeddings=X), ev("q.npz", split="f")),
+        (queries(X), ev("q.npz", split="f"), 1.0),
+        (
+            *IDS,
+            write("x.npy", X[:50]),
+            write("y.npy", X),
+            write("ids.npy", NAMES["q"][:50]),
+            ev("x.npy", "y.npy", split="f", query_ids="ids.npy"),
+            1.0,
+        ),
+    ),
+    Followed(
+        r"^encode the complete (corpus|queries) of the folder, or give judgements='.*' without split$",
+        (
+            folder(),
+            queries(X, corpus_embeddings=X[1:], query_ids=NAMES["q"], corpus_ids=NAMES["d"][1:]),
+            ev("q.npz", split="f"),
+        ),
+        (ev("q.npz", judgements="f/qrels/test.tsv"), None),
+        (queries(X, corpus_embeddings=X, **WITH_IDS), ev("q.npz", split="f"), 1.0),
+    ),
+    Followed(
+        r"^give the ids of the rows: query_ids=FILE and corpus_ids=FILE",
+        (folder(), TOP, ev(run="I.npy", judgements="f/qrels/test.tsv", metrics="R@1")),
+        (
+            *IDS,
+            ev(run="I.npy", judgements="f/qrels/test.tsv", query_ids="q.json", corpus_ids="d.json", metrics="R@1"),
+            1.0,
+        ),
+    ),
+    Followed(
+        r"^give run='i2t=FILE' or run='t2i=FILE'$",
+        (
+            folder(),
+            TOP,
+            *IDS,
+            ev(run="I.npy", judgements="f/qrels/test.tsv", image_ids="q.json", text_ids="d.json", metrics="R@1"),
+        ),
+        (ev(run="i2t=I.npy", judgements="f/qrels/test.tsv", image_ids="q.json", text_ids="d.json", metrics="R@1"), 1.0),
+        (ev(run="t2i=I.npy", judgements="f/qrels/test.tsv", text_ids="q.json", image_ids="d.json", metrics="R@1"), 1.0),
+    ),
+    Followed(
+        r"^save what search\(\) returns: np\.savez\('run\.npz', I=I, D=D\); vectors are given without run$",
+        (folder(), write("x.npy", X), ev(run="x.npy", split="f", metrics="R@1")),
+        (
+            TOP,
+            lambda: np.savez("run.npz", I=np.load("I.npy"), D=np.tile([1.0, 0.5], (len(X), 1))),
+            ev(run="run.npz", split="f", metrics="R@1"),
+            1.0,
+        ),
+        (folder(), write("x.npy", X), ev("x.npy", "x.npy", split="f"), 1.0),
+    ),
     # Queries and a corpus, whose rows are judged.
     Followed(
         r"^give judgements=FILE \(qrels",
@@ -71,7 +150,7 @@ FOLLOWED: list[Followed | By] = [
         (ev("q.npz", judgements="i2t:q.txt", image_key="x"), BadInput),
     ),
     Followed(
-        r"^save query_ids with the vectors, or give query_ids=FILE: without them ids are rows, from 0$",
+        r"^save the ids with the vectors, or give query_ids=FILE and corpus_ids=FILE: without them ids are rows",
         (write("q.txt", NAMED), queries(X, corpus_embeddings=X, corpus_ids=ROWS), ev("q.npz", judgements="q.txt")),
         (
             write("ids.txt", "\n".join(f"q{row}" for row in ROWS)),

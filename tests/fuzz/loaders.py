@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 import zipfile
@@ -22,7 +21,7 @@ from tests.fuzz.contract import Broken, accepts, reads
 from vsebench import metrics, relevance, signature
 from vsebench.analysis import attributes, systems
 from vsebench.files.captions import from_file, with_image_files
-from vsebench.files.pairs import JUDGED, LISTS, SCORED, place
+from vsebench.files.pairs import EXCEPT, JUDGED, LISTS, ONLY, SCORED, place
 from vsebench.files.read import read_captions, read_embeddings, read_scores
 from vsebench.files.read_pairs import read_pairs
 from vsebench.files.regular import run_folder as find
@@ -151,8 +150,13 @@ def runs(data: bytes, folder: Path) -> None:
     path = _file(data, folder, "run.txt")
     reads(lambda p: items.align_lists(read_pairs(p, None, LISTS), SPLIT), path)
     reads(lambda p: read_pairs(p, "t2i", LISTS, order="rank"), path)
-    for kind in (JUDGED, SCORED):
+    for kind in (JUDGED, SCORED, ONLY, EXCEPT):
         reads(lambda p, of=kind: [place(pairs, SPLIT) for pairs in read_pairs(p, None, of)], path)
+
+
+def rows(data: bytes, folder: Path) -> None:
+    """Rows that an index found."""
+    reads(lambda p: read_pairs(p, None, LISTS), _file(data, folder, "run.npz"))
 
 
 def captions(data: bytes, folder: Path) -> None:
@@ -198,17 +202,12 @@ def leaderboard(data: bytes, folder: Path) -> None:
             raise Broken(f"a fault names no file, or not what to do: {fault}")
 
 
-@contextlib.contextmanager
-def _no_bar(words: str) -> Any:
-    yield None
-
-
 def precomputed(data: bytes, folder: Path) -> None:
     """A folder of precomputed features to train on."""
     from train_reference.config import Config, Data
-    from train_reference.sources.precomp import open_precomp
+    from train_reference.sources import precomp
 
-    reads(lambda p: open_precomp(Config(Data(name=str(p))), _no_bar), contract.write(data, folder / "features"))
+    reads(lambda p: precomp(Config(Data(name=str(p)))), contract.write(data, folder / "features"))
 
 
 def karpathy(data: bytes, folder: Path) -> None:
@@ -216,7 +215,7 @@ def karpathy(data: bytes, folder: Path) -> None:
     from PIL import Image
 
     from train_reference.config import Config, Data
-    from train_reference.sources.files import open_images
+    from train_reference.sources import image_files
 
     place = folder / "val"
     place.mkdir()
@@ -224,7 +223,7 @@ def karpathy(data: bytes, folder: Path) -> None:
         Image.new("RGB", (1, 1)).save(place / f"{image}.jpg")
     path = _file(data, folder, "k.json")
     # The error for a missing image names the folder of images, which is the one of the file here.
-    reads(lambda p: open_images(Config(Data(name=str(path), images=str(p))), _no_bar), folder)
+    reads(lambda p: image_files(Config(Data(name=str(path), images=str(p)))), folder)
 
 
 def configuration(data: bytes, folder: Path) -> None:

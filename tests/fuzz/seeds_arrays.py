@@ -43,6 +43,11 @@ def npz_files() -> list[bytes]:
     return [npz(FULL), npz(WIDE, True), npz(SCORES), npz(LABELS), npz({"image_embeddings": IMAGES})]
 
 
+def rows_of_an_index() -> list[bytes]:
+    found = np.array([[1, 0, 2], [2, -1, -1]])
+    return [npy(found), npz({"I": found, "D": np.float32([[3, 2, 2], [1, -9, -9]])}), npz({"labels": found}, True)]
+
+
 def npz_members() -> list[bytes]:
     """The same as the members of an archive, see ``loaders.members``."""
     sets: tuple[Mapping[str, Any], ...] = (FULL, WIDE, SCORES, LABELS)
@@ -217,15 +222,15 @@ def checkpoints() -> list[bytes]:
 
     import torch
 
-    from train_reference.checkpoint import Checkpoint, save, tensors_of
+    from train_reference.checkpoint import Checkpoint, save
     from train_reference.config import Config, Model
-    from train_reference.data import SPECIAL, Vocabulary
+    from train_reference.data import SPECIAL
     from train_reference.model import build
 
-    config, words = Config(model=Model(text="mean", dim=2, word_dim=2)), Vocabulary((*SPECIAL, "a", "dog"))
+    config, words = Config(model=Model(text="mean", dim=2, word_dim=2)), (*SPECIAL, "a", "dog")
     torch.manual_seed(0)
-    model = build(config, "vectors", 2, len(words.words))
+    model = build(config, "vectors", 2, len(words))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "best.safetensors"
-        save(Checkpoint(config, words, 2, "vectors", "", [{"epoch": 1, "RSum": 0.5}], tensors_of(model)), path)
+        save(Checkpoint(config, words, 2, "vectors", "", [{"epoch": 1, "RSum": 0.5}], {}), path, model)
         return [path.read_bytes()]

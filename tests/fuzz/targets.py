@@ -80,6 +80,7 @@ TARGETS: dict[str, Target] = {
         ),
         Target("trec", loaders.runs, seeds_text.trec_runs, "text", ("trec",)),
         Target("eccv-json", loaders.runs, seeds_text.eccv_lists, "json", ("eccv-json",)),
+        Target("rows", loaders.rows, seeds_arrays.rows_of_an_index, "binary", ("rows",)),
         Target("pairs", loaders.runs, seeds_text.tables_of_pairs, "text", ("table",)),
         Target("captions", loaders.captions, seeds_text.captions, "json"),
         Target("published-sets", loaders.published_sets, seeds_text.published_sets, "bundle"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import oracle_graded
 from tests.graded.test_engine import FOLDED, NAMES
-from tests.graded_worlds import FakeGains, graded_worlds, large_world, measured, run, spec_of
+from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, run, spec_of
 from vsebench.graded.influence import random_order
 from vsebench.metrics import parse
 from vsebench.rank.order import top_lists
@@ -159,3 +159,14 @@ def test_exponential_gains_are_those_of_the_grades() -> None:
     world = large_world(20, 3, seed=4, lowest=1)
     world.gains = np.ceil(3 * world.gains)
     agree(world, "cider:nDCG[gain=exp]@5", "cider:nDCG@5")
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_items_that_cannot_be_retrieved_are_ideal_ones(n: int) -> None:
+    world, rng = large_world(n, 2, seed=12, folds=1), np.random.default_rng(12)
+    sizes = zip(world.scores.shape, (3, 12), strict=True)
+    images, captions = (rng.integers(0, 3, shape) * rng.integers(0, 16, shape) / 8 for shape in sizes)
+    world = replace(world, outside=(images, captions))
+    names = ["nDCG@1", "nDCG@5", "nDCG@14", "NCS@5", "NCS@14", "nDCG[gt=out]@5"]
+    check(world, *names, block=3)
+    agree(world, *names, block=3)

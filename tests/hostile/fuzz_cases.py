@@ -70,12 +70,12 @@ def report(change: Callable[[dict[str, Any]], object]) -> Make:
         change(data)
         return json.dumps(data).encode()
 
-    return made("compare a.json b.json --permutations 20 --resamples 20", a_json=changed, b_json=document)
+    return made("compare a.json b.json", a_json=changed, b_json=document)
 
 
 def table(data: bytes) -> Make:
     """Slice by the column n of JSON lines with these bytes."""
-    command = "slice a.json --by column --column n --file t.jsonl --resamples 20"
+    command = "slice a.json --by column --column n --file t.jsonl"
     return made(command, a_json=document, t_jsonl=data)
 
 
@@ -104,6 +104,6 @@ CASES = [
     Case("column beyond float64", table(HUGE)),
     Case("nested lines", table(b'{"image_id": 100, "n": ' + b"[" * 100_000)),
     Case("a table of nothing but a byte order mark", table(BOM)),
-    Case("parsed captions of nothing but a byte order mark", made("spice import s.jsonl", s_jsonl=BOM)),
+    Case("parsed captions of nothing but a byte order mark", made("spice --from s.jsonl", s_jsonl=BOM)),
     Case("captions of nothing but a byte order mark", captions(BOM + b"\n \n")),
 ]  # fmt: skip

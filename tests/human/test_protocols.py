@@ -157,7 +157,7 @@ def test_captions_of_flickr8k_that_are_not_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     def load(*_: object) -> None:
-        raise MissingPackage("3 of 6 captions are not parsed", fix="vsebench spice build --split custom")
+        raise MissingPackage("3 of 6 captions are not parsed", fix="vsebench spice --split custom")
 
     monkeypatch.setattr(sources, "load_gains", load)
     expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))

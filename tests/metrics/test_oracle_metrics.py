@@ -64,7 +64,7 @@ def embedded_splits(draw: st.DrawFn) -> tuple[TestSet, World]:
 def test_a_report_with_folds(case: tuple[TestSet, World], ties: str) -> None:
     split, world = case
     names = ["R@1", "R@5", "R@10", "Recall@2", "MedR", "MeanR", "MRR", "R-P", "mAP@R", "mAP", "mAP@3"]
-    metrics = ["RSum", "1k:RSum", *names, *(f"1k:{n}" for n in names)]
+    metrics = ["RSum", "1k:RSum", "mR", "1k:mR", *names, *(f"1k:{n}" for n in names)]
     report = vsebench.evaluate(
         world.images, world.captions, split=split, metrics=metrics, ties=ties, similarity="dot", trust=True
     )
@@ -79,6 +79,7 @@ def test_a_report_with_folds(case: tuple[TestSet, World], ties: str) -> None:
                     total[view] += want
     for view, want in total.items():
         assert report[f"{view}RSum"].value == pytest.approx(want, rel=1e-12)
+        assert report[f"{view}mR"].value == pytest.approx(want / 6, rel=1e-12)
         assert report[f"{view}RSum"].direction is None
 
 
@@ -154,3 +155,20 @@ def test_one_direction_alone_gives_the_same_numbers(direction: Direction, rng: n
     both = vsebench.evaluate(x, y, metrics="all")
     one = vsebench.evaluate(x, y, metrics="all", direction=direction)
     assert [r.to_dict() for r in one.results] == [r.to_dict() for r in both.results if r.direction == direction]
+
+
+def test_a_mean_of_a_sum_is_a_sixth_of_it_everywhere(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((30, 8))
+    reports = [
+        vsebench.evaluate(
+            x, x + noise * rng.standard_normal((30, 8)), captions_per_image=1, metrics="RSum,mR", resamples=50
+        )
+        for noise in (1.0, 1.4)
+    ]
+    rsum, mean = (reports[0][name].interval or (0, 0) for name in ("RSum", "mR"))
+    assert 6 * np.array(mean) == pytest.approx(np.array(rsum), abs=0.05)
+    found = vsebench.compare(reports, metrics="RSum,mR")
+    tests = {str(found.rows[test.row].metric): test for test in found.tests}
+    assert 6 * tests["mR"].difference == pytest.approx(tests["RSum"].difference)
+    assert tests["mR"].p == tests["RSum"].p
+    assert "mR" not in {str(r.metric) for r in vsebench.evaluate(x, x, captions_per_image=1, metrics="all").results}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import vsebench
+from vsebench import files
 from vsebench.files import regular
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +90,7 @@ def test_every_package_describes_itself():
 
 # What is loaded after every step, each of which loads more.
 STEPS = (
-    ("import vsebench", "torch faiss pandas scipy numba typer rich"),
+    ("import vsebench", "torch faiss pandas scipy numba click rich"),
     ("sys.argv = ['vsebench', '--help']; main()", "numpy torch faiss pandas scipy numba pyarrow h5py"),
     ("from vsebench.sets import catalogue; catalogue.status()", "numba"),  # only a build of scenes compiles
     ("for name in MODULES: importlib.import_module(name)", " ".join(LATE)),
@@ -108,6 +110,40 @@ for step, heavy in steps:
     found.append([shown.getvalue(), [m for m in heavy.split() if m in sys.modules]])
 print(json.dumps(found))
 """
+
+
+# What the trainer imports of vsebench: what it needs is public, so that it can be copied.
+OF_TRAINER = {"vsebench.errors": None, "vsebench.files": set(files.__all__), "vsebench.relevance": {"load_gains"}}
+
+
+def test_the_trainer_imports_public_names_only():
+    for module, path in sources(ROOT, ("train_reference",)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                named = [(name.name, name.asname) for name in node.names if name.name.startswith("vsebench")]
+                assert named in ([], [("vsebench", "vb")]), f"{module}: {named}"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "vb":
+                assert node.attr in vsebench.__all__, f"{module}: vb.{node.attr}"
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("vsebench"):
+                known = OF_TRAINER.get(str(node.module), set())
+                assert known is None or {name.name for name in node.names} <= known, f"{module}: {ast.unparse(node)}"
+
+
+def test_the_trainer_has_no_circle_of_imports():
+    graph: dict[str, set[str]] = {}
+    for module, path in sources(ROOT, ("train_reference",)):
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = ".".join(
+                    [*package.split(".")[: len(package.split(".")) - node.level + 1], *filter(None, [node.module])]
+                )
+                graph.setdefault(module, set()).update(
+                    [base] if node.module else [f"{base}.{n.name}" for n in node.names]
+                )
+    losses = {name for name in graph if name.startswith("train_reference.losses.")}
+    graph = {name: {x for x in of if name not in losses or x != "train_reference.losses"} for name, of in graph.items()}
+    assert len(tuple(graphlib.TopologicalSorter(graph).static_order())) > 10  # raises CycleError
 
 
 def test_imports_are_late():
@@ -211,10 +247,10 @@ def test_vsebench_prints_only_from_the_command_line():
 
 
 def test_names_of_the_files_of_a_run_are_declared_once():
-    """The trainer writes them and vsebench reads them: they stand in one file, which the trainer imports."""
+    """In vsebench they stand in one file; the trainer, which imports public names only, writes them."""
     declared = Path(regular.__file__).resolve()
     names = {f'"{name}"' for name in (regular.ABOUT, regular.LAST, regular.RESULT)}
-    for package in PACKAGES:
+    for package in ("vsebench",):  # the trainer, which only has public names, has its own
         for path in (ROOT / package).rglob("*.py"):
             again = sorted(name for name in names if name in path.read_text(encoding="utf-8"))
             assert path == declared or not again, f"{path.name} has {again}"

@@ -126,11 +126,7 @@ def test_every_citation_key_has_a_reference():
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
 def test_commands_in_the_prose_use_options_that_exist(page):
-    import typer
-
-    from vsebench.cli import app
-
-    known = {path: command for path, command in generate._commands("vsebench", typer.main.get_command(app))}
+    known = {path: command for path, command in generate.commands()}
     for line in re.findall(r"(?:^\$ |`)(vsebench [a-z][^`\n]*)", page.read_text(encoding="utf-8"), re.M):
         words = shlex.split(line)
         path = " ".join(words[:3]) if " ".join(words[:3]) in known else " ".join(words[:2])

@@ -56,7 +56,7 @@ def with_spice(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         tuples, synsets = folder / "coco5k.tuples.jsonl.gz", folder / "synsets.tsv.gz"
-        cli("spice", "import", tuples, "--synsets", synsets, "--split", "coco-5k")
+        cli("spice", "--from", tuples, "--synsets", synsets, "--split", "coco-5k")
         yield
 
 

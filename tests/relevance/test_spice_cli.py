@@ -1,4 +1,4 @@
-"""``vsebench spice``: build, list, clear, export and import, with a fake worker instead of Java."""
+"""``vsebench spice`` and ``vsebench cache``: parse, write, read, show and clear, with a fake worker instead of Java."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def captions(tmp_path):
 
 
 def test_build_parses_a_file_once(captions, log):
-    found = document("spice", "build", "--captions", captions)
+    found = document("spice", "--captions", captions)
     assert 0 < found.pop("seconds") < 60
     assert found == {"captions": 2, "before": 0, "parsed": 2, "broken": []}
     store.clear()
-    first = cli("spice", "build", "--captions", captions)
+    first = cli("spice", "--captions", captions)
     assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.out)
-    again = cli("spice", "build", "--captions", captions)
+    again = cli("spice", "--captions", captions)
     assert again.out == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
     assert sorted(requested(log)) == sorted(["a horse", "a man"] * 2)
 
@@ -56,33 +56,33 @@ def test_build_parses_a_file_once(captions, log):
 def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
     path = tmp_path / "captions.txt"
     path.write_text("A Man's horse.\n\nTwo dogs!\n", encoding="utf-8")
-    assert document("spice", "build", "--captions", str(path))["parsed"] == 2
-    assert document("spice", "build", "--captions", str(path), "--text", "ptb")["parsed"] == 2
+    assert document("spice", "--captions", str(path))["parsed"] == 2
+    assert document("spice", "--captions", str(path), "--text", "ptb")["parsed"] == 2
     assert sorted(requested(log)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
 
 
 def test_broken_captions_are_reported_by_text(tmp_path, pinned):
     path = tmp_path / "captions.txt"
     path.write_text("a man\na BROKEN horse\n", encoding="utf-8")
-    pinned(cli("spice", "build", "--captions", str(path)).err)
-    found = document("spice", "build", "--captions", str(path))
+    pinned(cli("spice", "--captions", str(path)).err)
+    found = document("spice", "--captions", str(path))
     assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
     assert (found["before"], found["parsed"]) == (1, 1)
-    assert "2 captions, 1 broken" in cli("cache", "list").words
+    assert "2 captions, 1 broken" in cli("cache").words
 
 
 @pytest.mark.parametrize(
     ("args", "code"),
     [
-        (("build",), 2),
-        (("build", "--split", "coco-5k", "--captions", "x"), 2),
-        (("build", "--split", "coco-6k"), 2),
-        (("build", "--captions", "nowhere.txt"), 3),
-        (("build", "--split", "coco-5k", "--text", "loud"), 2),
-        (("export", "x"), 3),
-        (("import", "x", "--split", "coco-5k"), 2),
-        (("import", "x", "--synsets", "y"), 2),
-        (("import", "nowhere.gz"), 3),
+        ((), 2),
+        (("--split", "coco-5k", "--captions", "x"), 2),
+        (("--split", "coco-6k"), 2),
+        (("--captions", "nowhere.txt"), 3),
+        (("--split", "coco-5k", "--text", "loud"), 2),
+        (("-o", "x.gz"), 3),
+        (("--from", "x", "--split", "coco-5k"), 2),
+        (("--from", "x", "--synsets", "y"), 2),
+        (("--from", "nowhere.gz"), 3),
     ],
 )
 def test_wrong_arguments(args, code, pinned):
@@ -98,55 +98,54 @@ def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
     monkeypatch.setattr("shutil.which", lambda name: None)
     for found in (object(), None):
         monkeypatch.setattr("importlib.util.find_spec", lambda name, found=found: found)
-        pinned(cli("spice", "build", "--captions", captions, code=4).err)
+        pinned(cli("spice", "--captions", captions, code=4).err)
 
 
 def test_a_parser_that_does_not_work_is_explained(captions, log, pinned):
     (log / "fatal").touch()
-    pinned(cli("spice", "build", "--captions", captions, code=4).err)
+    pinned(cli("spice", "--captions", captions, code=4).err)
     (log / "fatal").unlink()
-    cli("spice", "build", "--captions", captions, "--java-heap", "4G")
+    cli("spice", "--captions", captions, "--java-heap", "4G")
 
 
 def test_list(captions):
-    assert "0 bytes in" in cli("cache", "list").out
-    assert document("cache", "list")["kinds"] == []
-    cli("spice", "build", "--captions", captions)
+    assert "0 bytes in" in cli("cache").out
+    assert document("cache")["kinds"] == []
+    cli("spice", "--captions", captions)
     store.put("spice-graphs", "abc", lambda stream: stream.write(b"x" * 2000))
-    shown = cli("cache", "list").words
+    shown = cli("cache").words
     assert "spice 2 captions" in shown
     assert "spice-graphs 1 file 2.0 KiB" in shown
-    found = document("cache", "list")
+    found = document("cache")
     assert found["folder"] == str(store.root())
     assert [kind["kind"] for kind in found["kinds"]] == ["spice", "spice-graphs"]
     assert found["kinds"][0]["content"] == "2 captions"
 
 
-def test_clear_needs_a_confirmation(captions, pinned):
-    cli("spice", "build", "--captions", captions)
-    pinned(cli("cache", "clear", "spice", code=2).err)
-    pinned(cli("cache", "clear", "spicy", code=2).err)
+def test_clear(captions, pinned):
+    cli("spice", "--captions", captions)
+    pinned(cli("cache", "spicy", "--clear", code=2).err)
     assert len(tuple_cache.stored().texts) == 2
-    assert document("cache", "clear", "--yes")["removed"] == 1
+    assert document("cache", "--clear")["removed"] == 1
     assert tuple_cache.stored().texts == ()
-    assert cli("cache", "clear").out == "removed 0 files, 0 bytes\n"
+    assert cli("cache", "spice", "--clear").out == "removed 0 files, 0 bytes\n"
 
 
 def test_export_and_import(captions, tmp_path, monkeypatch, log):
-    cli("spice", "build", "--captions", captions)
+    cli("spice", "--captions", captions)
     file = str(tmp_path / "tuples.jsonl.gz")
-    assert cli("spice", "export", file).out == f"2 captions are in {file}\n"
+    assert cli("spice", "-o", file).out == f"2 captions are in {file}\n"
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "elsewhere"))
-    assert document("spice", "import", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
-    assert cli("spice", "import", file).out == "2 captions were read, 0 of them new\n"
-    assert document("spice", "build", "--captions", captions)["before"] == 2
+    assert document("spice", "--from", file) == {"captions": 2, "words": 3, "broken": 0, "new": 2}
+    assert cli("spice", "--from", file).out == "2 captions were read, 0 of them new\n"
+    assert document("spice", "--captions", captions)["before"] == 2
     assert len(requested(log)) == 2
 
 
-def test_export_of_a_split_names_what_is_missing(captions, tmp_path, pinned):
-    pinned(cli("spice", "export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb", code=4).err)
-    cli("spice", "build", "--captions", captions)
-    assert document("spice", "export", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
+def test_captions_are_parsed_and_written(captions, tmp_path):
+    cli("spice", "--captions", captions)
+    found = document("spice", "--captions", captions, "--text", "ptb", "-o", tmp_path / "t.jsonl")
+    assert (found["parsed"], found["written"]) == (0, 2), "the captions are the same in either form"
 
 
 ROWS = '[["man"]]\n[["horse"]]\n[["man"]]\n'
@@ -155,7 +154,7 @@ ROWS = '[["man"]]\n[["horse"]]\n[["man"]]\n'
 def test_rows_of_tuples_are_imported(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text(ROWS, encoding="utf-8")
     (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
-    args = ("spice", "import", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
+    args = ("spice", "--from", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
     assert document(*args, "--captions", captions)["captions"] == 2
     loaded = tuple_cache.load_tuples(["a horse", "a man"])
     assert loaded.tuples == ((("horse",),), (("man",),))
@@ -166,7 +165,7 @@ def test_rows_of_tuples_are_imported(captions, tmp_path, pinned):
 def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text(ROWS, encoding="utf-8")
     for words, code in (((), 3), (("--captions", captions), 2)):
-        pinned(cli("spice", "import", str(tmp_path / "t.jsonl"), *words, code=code).err)
+        pinned(cli("spice", "--from", str(tmp_path / "t.jsonl"), *words, code=code).err)
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])
@@ -179,8 +178,7 @@ def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains, pinn
 
 def test_progress_in_lines(captions, monkeypatch):
     monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
-    result = cli("spice", "build", "--captions", captions)
+    result = cli("spice", "--captions", captions)
     assert re.search(r"^parsing 3 .*: (. of 2 \(\d+%\), )?0 s", result.err, re.MULTILINE)
-    for flag in ("--quiet", "--no-progress"):
-        cli("cache", "clear", "--yes")
-        assert "parsing" not in cli("spice", "build", "--captions", captions, flag).err
+    cli("cache", "--clear")
+    assert "parsing" not in cli("spice", "--captions", captions, "--quiet").err

@@ -12,14 +12,15 @@ import pandas as pd
 import pytest
 
 import vsebench
+from docs.generate import commands
 from tests import human_files, reports
 from tests.messages import Refuses
 from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.page import page
 from vsebench.analysis.slices import slice
-from vsebench.cli import page as page_command
-from vsebench.cli.analyses import ANALYSES, PYTHON, made
+from vsebench.cli import PANELS
+from vsebench.cli.signatures import GIVEN, PYTHON, Command
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
 from vsebench.results.grid import Cell, Grid
@@ -33,7 +34,8 @@ COLUMNS = {
     "report": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "comparison": [
         "first", "second", "metric", "direction", "difference", "low", "high", "n", "differing", "exact", "wins",
-        "ties", "losses", "first_value", "second_value", "winner", "corrected", "p", "standardised", "superiority",
+        "ties", "losses", "p", "standardised", "superiority", "error", "first_value", "second_value", "winner",
+        "corrected", "detectable",
     ],
     "agreement": ["first", "second", "tau", "low", "high", "concordant", "discordant", "tied"],
     "slices": ["metric", "direction", "by", "slice", "images", "n", "system", "value", "low", "high"],
@@ -124,25 +126,21 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path, refus
     refuses(BadInput, compare, [three[0], bare])
 
 
-def test_a_command_has_the_arguments_of_its_function() -> None:
+COMMANDS = {name: found for panel in PANELS.values() for name, found in panel.items() if isinstance(found, Command)}
+
+
+@pytest.mark.parametrize("name", [name for name, found in COMMANDS.items() if not found.function.startswith("cli.")])
+def test_a_command_has_the_arguments_of_its_function(name: str) -> None:
     """Every option of an analysis has the default of the argument, and a help from the docstring."""
-    for name, analysis in ANALYSES.items():
-        options = {p.name: p for p in made(name).params}
-        parameters = list(inspect.signature(analysis.load()).parameters.values())
-        for parameter in (p for p in parameters if p.name not in PYTHON):
-            option = options[parameter.name]
-            assert getattr(option, "help", None), (name, parameter.name)
-            if parameter.default is parameter.empty:
-                assert option.required
-            else:
-                assert str(option.default) == str(parameter.default), (name, parameter.name)
-
-
-def test_the_page_is_its_function() -> None:
-    shared = {"style", "output", "as_json", "quiet", "notes", "no_progress", "figures", "figure_format"}
-    command, function = (inspect.signature(f).parameters for f in (page_command.run, page))
-    options = {n: p.default for n, p in command.items() if n not in shared}
-    assert options == {n: p.default for n, p in function.items() if n not in ("progress", "more")}
+    options = {p.name: p for p in dict(commands())[f"vsebench {name}"].params}
+    for parameter in inspect.signature(Command.load(COMMANDS[name].function)).parameters.values():
+        if parameter.name in (*PYTHON, *GIVEN) or parameter.name.endswith("key"):
+            continue
+        option = options[parameter.name]
+        if parameter.default is parameter.empty:
+            assert option.required, parameter.name
+        else:
+            assert option.help and option.default in (parameter.default, None), parameter.name
 
 
 @pytest.mark.parametrize("width", [30, 50, 70, 90, 200])

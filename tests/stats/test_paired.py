@@ -134,7 +134,7 @@ def test_equal_systems_are_equal(rng: np.random.Generator) -> None:
     column = Column(rng.random(30), np.arange(30))
     changes = paired.contributions(column, column, Population(30))
     assert paired.permutation_test(changes[:, None], 100, 0)[0].tolist() == [1.0]
-    assert paired.effect(column, column, changes, True) == paired.Effect(0.0, 0.5, 0, 30, 0)
+    assert paired.effect(column, column, changes, True) == paired.Effect(0.0, 0.5, 0, 30, 0, 0.0)
 
 
 def test_p_values_are_uniform_when_there_is_no_difference(rng: np.random.Generator) -> None:
@@ -157,6 +157,7 @@ def test_effects_by_hand() -> None:
     assert (got.wins, got.ties, got.losses, got.superiority) == (2, 1, 1, (2 + 0.5) / 4)
     differences = [1 / 4, -1 / 4, 1 / 8]
     assert got.standardised == pytest.approx(np.mean(differences) / np.std(differences, ddof=1))
+    assert got.error == pytest.approx(np.std(differences, ddof=1) * np.sqrt(len(differences)))
     constant = paired.effect_of_images(np.full(5, 0.1))
     assert constant.standardised is None and (constant.wins, constant.superiority) == (5, 1.0)
 
@@ -195,3 +196,13 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(p: list[float]) -> No
 def test_other_numbers_are_refused(p: list[float], refuses: Refuses) -> None:
     for correct in CORRECTIONS.values():
         refuses(UsageError, correct, p)
+
+
+@pytest.mark.parametrize(("n", "smallest"), [(52, 0.1166), (1000, 0.0266), (5000, 0.0119), (7064, 0.0100)])
+def test_the_smallest_difference_that_is_found(n: int, smallest: float) -> None:
+    """At a standard deviation of .3; a test of so many queries finds it in four of five samples."""
+    assert paired.detectable(0.3 / np.sqrt(n)) == pytest.approx(smallest, abs=5e-5)
+    rng = np.random.default_rng(0)
+    samples = rng.normal(paired.detectable(0.3 / np.sqrt(52)), 0.3, (4000, 52))
+    z = samples.mean(axis=1) / (samples.std(axis=1, ddof=1) / np.sqrt(52))
+    assert (np.abs(z) > 1.96).mean() == pytest.approx(0.8, abs=0.03)

@@ -24,7 +24,7 @@ def every_image_agrees(differing: list[int], permutations: int) -> list[comparis
         # chance may find the extreme again among random permutations; the bound is that it does not
         least = float(p[0]) if exact[0] else 1 / (permutations + 1)
         out.append(
-            comparison.Test(0, 0, 1, 50, images, 0.0, None, least, bool(exact[0]), 1.0, None, 0.5, 0, 0, 0, None)
+            comparison.Test(0, 0, 1, 50, images, 0.0, None, least, bool(exact[0]), 1.0, None, 0.5, 0, 0, 0, 0.0, None)
         )
     return out
 

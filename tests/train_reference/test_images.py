@@ -17,7 +17,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.training import silent, small  # noqa: E402
 from train_reference import config, data, sources, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
-from train_reference.sources.scenes import GRID  # noqa: E402
+from train_reference.sources import GRID  # noqa: E402
 
 KIND = {"text": "none", "similarity": "euclidean"}
 
@@ -78,7 +78,7 @@ def test_labels_of_a_file(tmp_path: Path, refuses: Refuses):
     positions = np.random.default_rng(0).random((len(ids), 2))
     np.savez(tmp_path / "labels.npz", image_ids=ids[::-1], labels=positions[::-1])
     settings = images(data={"labels": str(tmp_path / "labels.npz")})
-    pairs = data.relevance_of(settings.loss, sources.open_data(settings)["train"])
+    pairs = data.relevance_of(settings, sources.open_data(settings)["train"])
     expected = 1 - np.linalg.norm(positions[2] - positions[5])
     assert pairs(np.array([2]), np.array([5]))[0, 0] == pytest.approx(expected)
     assert "labels:euclidean" in train.train(settings, tmp_path / "run", say=silent).signature

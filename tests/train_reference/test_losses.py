@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,8 @@ import train_reference.losses as losses
 from tests.devices import needs_gpu
 from tests.messages import Refuses
 from train_reference import config
-from vsebench.errors import MissingPackage, UsageError
+from train_reference.data import Loader
+from vsebench.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 
@@ -184,38 +183,16 @@ def test_a_function_that_is_no_loss_is_refused(refuses: Refuses):
     refuses(UsageError, register, lambda scores, positive, *, margin=0.2: scores)
 
 
-def test_without_torch_it_says_what_is_missing(monkeypatch, refuses):
-    losses._load.cache_clear()
-    monkeypatch.setitem(sys.modules, "torch", None)
-    refuses(MissingPackage, losses.get_loss, "mh")
-
-
 @pytest.mark.parametrize(
-    ("name", "settings"),
+    ("name", "least", "most", "fits"),
     [
-        ("bcls", {}),
-        ("ladder", {"relevance": "cider", "scale": 0.5}),
-        ("log_ratio", {}),
-        ("kendall", {"relevance": "wmd:f.txt"}),
-        ("sam", {"relevance": "match"}),
-        ("sam", {"relevance": "sentence"}),
+        ("bcls", 0, 10, False), ("bcls", -1, 1, True), ("log_ratio", 0, 10, False), ("log_ratio", -50, 1, True),
+        ("sam", 0, 1, False), ("sam", 0, 10, True), ("sam", -1, 3, False), ("mh", 0, 99, True),
     ],
-)
-def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], refuses: Refuses) -> None:
-    from train_reference.loss_checks import check_range
-
-    refuses(UsageError, check_range, config.Loss(name, **settings), losses.get_loss(name).degree)
-
-
-def test_degrees_of_every_recipe_are_in_range() -> None:
-    from train_reference.loss_checks import check_range
-
-    for recipe in config.recipes():
-        found = config.read(recipe).loss
-        check_range(found, losses.get_loss(found.name).degree)
-    for name in losses.loss_names():
-        found = config.configured(name).loss
-        check_range(found, losses.get_loss(found.name).degree)
-    for given in ({"scale": 0.1}, {"own_degree": "one"}, {"relevance": "match"}, {"relevance": "x.npy"}):
-        check_range(config.Loss("bcls", **given), "cosine")
-    check_range(config.Loss("mine.py:f"), None)
+)  # fmt: skip
+def test_a_degree_of_another_range_is_refused(name, least, most, fits, refuses) -> None:
+    loader, degree = Loader(None, None, config.from_dict({"loss": {"name": name}})), np.array([[least, most]])
+    if fits:
+        loader.check(degree)
+    else:
+        refuses(UsageError, loader.check, degree)

@@ -170,8 +170,8 @@ def test_equals_loops(name, settings):
 def test_distances_of_one_anchor():
     """The published values are of one anchor; here of its row alone."""
     near, label = anchor_first(POINTS, LABEL)
+    from train_reference.losses.batch import ordered_hinges
     from train_reference.losses.label_distance import _slope
-    from train_reference.losses.pairwise import ordered_hinges
 
     def of_row(squared: bool, ties: str) -> float:
         d = -near if squared else (-near).sqrt()

@@ -26,7 +26,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, parallel, train  # noqa: E402
-from train_reference.data import Images, Loader, Part, vocabulary_of  # noqa: E402
+from train_reference.data import Images, Loader, Part, Words, vocabulary_of  # noqa: E402  # noqa: E402
 from train_reference.losses import loss_names  # noqa: E402
 
 COMMAND = [sys.executable, "-m", "vsebench", "train-reference", *OPTIONS]
@@ -172,7 +172,7 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path, refuses):
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch, refuses):
-    run = train.prepare(small(), train.no_bar)
+    run = train.prepare(small())
     with torch.no_grad():
         run.model.images.project.weight.fill_(torch.nan)
     batch = next(iter(run.loader(0)))
@@ -206,7 +206,7 @@ def test_two_processes_equal_one(loss, tmp_path):
     assert codes == [0, 0], outputs
     assert "R@1" in outputs[0][0]
     assert outputs[1] == ("", "")  # the first process prints the result
-    one, two = (checkpoint.read(tmp_path / name).weights for name in ("one", "two"))
+    one, two = (checkpoint.read(tmp_path / name).part("model.") for name in ("one", "two"))
     values = [vsebench.load(tmp_path / name / "result.json")["RSum"].value for name in ("one", "two")]
     assert values[0] == pytest.approx(values[1], abs=0.1)
     for name in one:
@@ -217,6 +217,7 @@ def test_processes_wait_for_days(monkeypatch):
     given = {}
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(parallel.atexit, "register", lambda function: None)
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend, **options: given.update(options))
     parallel.start()
     assert given["timeout"].days == 7
@@ -237,11 +238,11 @@ def test_two_processes_divide_batches_of_few_captions(tmp_path):
 @pytest.mark.nightly
 def test_batches_that_two_processes_cannot_divide(tmp_path):
     codes, outputs = two_processes("--batch", "7", "--out", tmp_path / "a")
-    assert codes == [2, 2] and "train.batch is 7, for 2 processes" in outputs[0][1], outputs
+    assert codes == [2, 2] and "batches of 7 items" in outputs[0][1], outputs
     options = ("--set", "loss.neighbours=3", "--set", "loss.relevance=cider", "--batch", "4", "--out", tmp_path / "b")
     codes, outputs = two_processes(*options)
     assert codes == [2, 2], outputs
-    assert "a batch may have no more than 1 pair, for 2 processes" in outputs[0][1]
+    assert "of which some have 1, for 2 processes" in outputs[0][1]
     assert "loss.neighbours" in outputs[0][1] and not (tmp_path / "b").exists()
 
 
@@ -257,7 +258,6 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
         {"train": {"decay": 0}},
         {"train": {"clip": float("nan")}},
         {"train": {"lr": 10**400}},
-        {"train": {"lr": 16**5000}},
         {"train": {"batch": True}},
         {"data": {"first": 1.5}},
         {"loss": {"scale": float("inf")}},
@@ -287,10 +287,9 @@ def test_configurations_from_files_and_options(tmp_path, refuses):
     refuses(BadInput, config.read, file)
     file.write_bytes(b"\x80\x04\x95 pickled")
     refuses(BadInput, config.read, file)
-    refuses(BadInput, config.read, tmp_path)
-    refuses(BadInput, config.read, tmp_path / "b.toml")
-    refuses(UsageError, train.prepare, small(loss={"name": "sam", "settings": {"tau": math.nan}}), train.no_bar)
-    refuses(UsageError, train.prepare, small(loss={"settings": {"tau": 3}}), train.no_bar)
+    refuses(UsageError, config.read, "vsep")
+    refuses(UsageError, train.prepare, small(loss={"name": "sam", "settings": {"tau": math.nan}}))
+    refuses(UsageError, train.prepare, small(loss={"settings": {"tau": 3}}))
 
 
 def own_data(folder: Path, between: str = " ") -> str:
@@ -340,17 +339,18 @@ def test_the_share_of_words_without_a_vector_is_told_before_training(between, tm
 def test_a_vocabulary_needs_words(refuses):
     refuses(BadInput, vocabulary_of, ["one", "two"], 4)
     forms = [unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD")]
-    assert vocabulary_of(forms, 2).encode(forms) == [[1, 4, 2], [1, 4, 2]]
+    assert Words(vocabulary_of(forms, 2), forms).rows == [[1, 4, 2], [1, 4, 2]]
     found = vocabulary_of(["a dog", "a cat", "A dog."], 2)
-    assert found.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")
-    assert found.encode(["a bird"]) == [[1, 4, 3, 2]]
+    assert found == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")
+    assert Words(found, ["a bird"]).rows == [[1, 4, 3, 2]]
 
 
 def test_batches_are_of_different_captions_and_know_their_images():
     split = vsebench.TestSet.captioned("x", np.arange(6), np.arange(12), np.arange(12) // 2, tuple("abcdefghijkl"))
     start = np.array([0, 1, 3, 4, 6, 9, 10])
     images = Images(np.arange(20.0, dtype=np.float32).reshape(10, 2), "regions", start=start[:-1], stop=start[1:])
-    loader = Loader(Part(split, images), [[1, 2]] * 12, config.from_dict({"train": {"batch": 4}}))
+    words = Words(("", "", "", ""), split.columns.texts)
+    loader = Loader(Part(split, images), words, config.from_dict({"train": {"batch": 4}}))
     for epoch in range(3):
         order = list(loader.order(epoch))
         assert sorted(np.concatenate(order).tolist()) == list(range(12))
@@ -358,5 +358,5 @@ def test_batches_are_of_different_captions_and_know_their_images():
         of = rows // 2
         assert batch["positive"].tolist() == (of[:, None] == of[None]).tolist()
         for n, image in enumerate(of.tolist()):
-            vectors = batch["images"][n][batch["mask"][n]]
+            vectors = batch["rows"]["images"][n][batch["rows"]["mask"][n]]
             assert torch.equal(vectors, torch.from_numpy(images.array[start[image] : start[image + 1]]))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +10,6 @@ import pytest
 
 import vsebench
 from vsebench.errors import BadInput, UsageError
-from vsebench.files.caption_rows import set_sha256
-from vsebench.sets.stored import DECLARED
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -22,11 +18,9 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.commands import cli, refused  # noqa: E402
 from tests.training import OPTIONS, silent  # noqa: E402
 from train_reference import config, model, train  # noqa: E402
-from train_reference.data import Images  # noqa: E402
+from train_reference.data import ImageFiles, Images  # noqa: E402
 from train_reference.encoders import get_encoder  # noqa: E402
-from train_reference.model import Crops  # noqa: E402
 from train_reference.sources import open_data  # noqa: E402
-from train_reference.sources.image_files import ImageFiles  # noqa: E402
 
 
 def of(**data: object) -> config.Config:
@@ -89,7 +83,7 @@ def repeated(folder: Path, numbers: list[int], shape: tuple[int, ...] = (6,), sh
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("shape", [(6,), (3, 40)])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_rows_that_are_equal_are_one_image_as_in_an_evaluation(tmp_path, name, shape, shuffled, pinned, log):
+def test_rows_that_are_equal_are_one_image_as_in_an_evaluation(tmp_path, name, shape, shuffled):
     if shuffled and name == "two images":
         pytest.skip("four rows in any order are too few")
     folder = repeated(tmp_path / "f", NUMBERS[name], shape, shuffled)
@@ -99,7 +93,6 @@ def test_rows_that_are_equal_are_one_image_as_in_an_evaluation(tmp_path, name, s
     assert len(part.images) == len(captions) and sorted({*part.captions}) == sorted(captions)
     shown = part.images.take(part.split.image_of)["images"].numpy()
     assert np.array_equal(shown, array), "a caption has the vectors of its row"
-    pinned(log.notes[-1])
     flat = array.reshape(len(array), -1)[:, : min(6, len(array) - 1)]
     texts = np.random.default_rng(5).standard_normal(flat.shape)
     report = vsebench.evaluate(flat, texts, metrics="R@1", ci=0, trust=True)
@@ -144,13 +137,26 @@ def test_a_file_of_vectors_with_a_row_for_each_caption(tmp_path, ids, refuses):
     refuses(BadInput, open_data, settings)
 
 
-def test_equal_vectors_under_ids_of_their_own(tmp_path, refuses):
-    """As in an evaluation: the ids are those of pairs."""
-    rows = np.random.default_rng(0).random((8, 5)).astype(np.float32).repeat(3, axis=0)
-    np.savez(tmp_path / "f.npz", image_embeddings=rows, image_ids=np.arange(24))
-    lines = "".join(f"{i},a dog of {i}\n" for i in range(24))
-    (tmp_path / "c.csv").write_text(f"image,caption\n{lines}")
-    refuses(BadInput, open_data, of(name=str(tmp_path / "f.npz"), captions=str(tmp_path / "c.csv")))
+def test_ids_of_a_folder_of_features(tmp_path, refuses):
+    """Ids of a declared split make the test part that split, in its order."""
+    folder = precomp(tmp_path / "f")
+    rows = [f"{100 - image}\tc#{n}" for n, image in enumerate(np.arange(12).repeat(5))]
+    (folder / "test_ids.tsv").write_text("\n".join(rows))
+    split = open_data(of(name=str(folder)))["test"].split
+    assert split.name == "f-test" and split.rows.ids.tolist() == [str(n) for n in range(100, 88, -1)]
+    assert split.columns.ids[7] == "c#7" and split.image_of.tolist() == np.arange(12).repeat(5).tolist()
+    for wrong in (rows[:-1], [row.partition("\t")[0] for row in rows], [*rows[:4], *rows[5:], rows[4]]):
+        (folder / "test_ids.tsv").write_text("\n".join(wrong))
+        refuses(BadInput, open_data, of(name=str(folder)))
+    coco = vsebench.load_split("coco-5k")
+    order = np.random.default_rng(0).permutation(len(coco.columns.ids))
+    lines = [f"{coco.rows.ids[coco.owners[n]]}\t{coco.columns.ids[n]}\n" for n in order]
+    (folder / "test_ids.tsv").write_text("".join(lines))
+    (folder / "test_caps.txt").write_text("".join(f"text {n}\n" for n in order))
+    np.save(folder / "test_ims.npy", np.repeat(coco.owners[order][:, None], 8, axis=1).astype(np.float32))
+    test = open_data(of(name=str(folder)))["test"]
+    assert test.split.name == "coco-5k" and test.captions[17] == "text 17"
+    assert test.images.take(np.arange(5000))["images"][:, 0].tolist() == list(range(5000))
 
 
 def test_one_caption_an_image_is_no_repetition(tmp_path):
@@ -165,25 +171,6 @@ def test_the_complete_test_part_of_coco_is_taken(tmp_path):
     np.save(folder / "testall_ims.npy", np.zeros((20, 8), np.float32))
     (folder / "testall_caps.txt").write_text("a dog\n" * 100)
     assert len(open_data(of(name=str(folder)))["test"].images) == 20
-
-
-def test_ids_of_a_folder_of_features(tmp_path, monkeypatch, refuses):
-    """Ids of a declared split make the test part that split."""
-    folder = precomp(tmp_path / "f")
-    image_of = np.arange(12).repeat(5)
-    rows = [f"{100 - image}\tc#{n}" for n, image in enumerate(image_of)]
-    (folder / "test_ids.tsv").write_text("\n".join(rows))
-    split = open_data(of(name=str(folder)))["test"].split
-    assert split.name == "f-test" and split.rows.ids.tolist() == list(range(100, 88, -1))
-    assert split.columns.ids[7] == "c#7" and split.image_of.tolist() == image_of.tolist()
-    sha256 = hashlib.sha256("".join(f"{row}\n" for row in rows).replace("\t", " ").encode()).hexdigest()
-    sizes = {"images": 12, "captions": 60, "images_sha256": set_sha256(split.rows.ids)}
-    sizes |= {"captions_sha256": set_sha256(split.columns.ids), "rows_sha256": sha256}
-    monkeypatch.setitem(DECLARED, "f30k", replace(DECLARED["f30k"], **sizes))
-    assert open_data(of(name=str(folder)))["test"].split.name == "f30k"
-    for wrong in (rows[:-1], [row.partition("\t")[0] for row in rows], [*rows[:4], *rows[5:], rows[4]]):
-        (folder / "test_ids.tsv").write_text("\n".join(wrong))
-        assert refuses(BadInput, open_data, of(name=str(folder))).where == str(folder / "test_ids.tsv")
 
 
 def test_folders_of_features_that_are_wrong(tmp_path, refuses):
@@ -268,14 +255,6 @@ def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(par
         refuses(BadInput, open_data, of(**named))
 
 
-def test_the_folder_of_a_run_is_named_after_its_data():
-    assert train.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
-
-
-def test_a_name_that_no_source_opens(refuses):
-    refuses(UsageError, open_data, of(name="elsewhere"))
-
-
 def karpathy(folder: Path, images: int = 32) -> Path:
     """A folder of images of four colours, and a Karpathy file whose captions name the colour."""
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
@@ -311,6 +290,7 @@ def test_image_files(crop, tmp_path):
     # a folder without the subfolder of the file is found as well
     flat = open_data(config.override(c, {"data.images": str(tmp_path / "photos" / "val2014")}))
     assert len(flat["test"].images) == 8
+    assert len(open_data(config.override(c, {"data.restval": False}))["train"].images) == 8
 
 
 def test_random_crops_are_the_same_for_the_same_batch_only(tmp_path):
@@ -357,12 +337,14 @@ def test_a_home_in_the_paths_of_a_configuration(tmp_path, monkeypatch):
 
 
 def test_the_mean_of_crops_is_the_mean_of_their_features():
-    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
     images = torch.randn(3, 4, 3, 2, 2)
-    each = torch.stack([network(images[:, k]) for k in range(4)]).mean(dim=0)
-    for pretrained, expected in ((False, each), (True, each / each.norm(dim=1, keepdim=True))):
-        found = Crops(replace(get_encoder("cnn"), pretrained=pretrained), network, 5)(images)
-        assert torch.allclose(found, expected, atol=1e-6)
+    for name in ("cnn", "resnet152"):
+        encoder = model.ImageEncoder(config.Model(image="cnn", dim=5), "pixels", 3)
+        encoder.entry = get_encoder(name)
+        encoder.network = network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
+        each = torch.stack([network(images[:, k]) for k in range(4)]).mean(dim=0)
+        expected = each / each.norm(dim=1, keepdim=True) if name == "resnet152" else each
+        assert torch.allclose(encoder.features(images), expected, atol=1e-6)
 
 
 @pytest.mark.slow

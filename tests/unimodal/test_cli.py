@@ -32,13 +32,13 @@ def test_the_table(files, pinned):
     assert "nDCG is printed times 100, label distances as they are" in result.out
     assert "|labels:euclidean#" in result.out and "queries:apart" in result.out
     pinned(result.err)
-    words = cli(*files, "--metrics", "nDCG@1", "--resamples", "20").words
-    assert "95 % BCa bootstrap interval over queries (20 resamples, seed 0)" in words
+    words = cli(*files, "--metrics", "nDCG@1").words
+    assert "95 % BCa bootstrap interval over queries (1,000 resamples, seed 0)" in words
 
 
 def test_the_document(files, tmp_path):
     target, table = tmp_path / "report.json", tmp_path / "values.csv"
-    found = document(*files, "--metrics", "nDCG@5,MLD@5", "--resamples", "50", "-o", target, "--per-query", table)
+    found = document(*files, "--metrics", "nDCG@5,MLD@5", "-o", target, "--per-query", table)
     assert found == json.loads(target.read_text(encoding="utf-8"))
     assert [(r["metric"], r["direction"], r["n"]) for r in found["results"]] == [
         ("labels:nDCG@5", "i2i", 30),
@@ -55,18 +55,16 @@ def test_the_document(files, tmp_path):
 
 
 def test_values_equal_the_python_interface(files):
-    found = document(*files, "--queries", "6", "--keep-queries", "--similarity", "cosine", "--resamples", "20")
-    same = vsebench.evaluate_unimodal(*files[1::2], queries=6, keep_queries=True, similarity="cosine", resamples=20)
+    found = document(*files, "--queries", "6", "--keep-queries", "--similarity", "cosine")
+    same = vsebench.evaluate_unimodal(*files[1::2], queries=6, keep_queries=True, similarity="cosine")
     assert found["results"] == json.loads(same.to_json())["results"]
     assert found["signature"] == same.signature
 
 
-def test_captions(files, tmp_path):
+def test_captions(files):
     np.savez(files[1], captions=np.eye(30, dtype=np.float32))
-    args = ["--metrics", "MLD@1", "--modality", "caption", "--similarity", "dot", "--ci", "0", "--no-per-query"]
-    found = document(*files, *args)
-    assert found["results"][0]["direction"] == "t2t" and "per_query" not in found
-    assert "|score:dot|" in found["signature"]
+    found = vsebench.evaluate_unimodal(*files[1::2], metrics="MLD@1", modality="caption", similarity="dot", ci=0)
+    assert found.results[0].direction == "t2t" and "|score:dot|" in found.signature
 
 
 @pytest.mark.parametrize(
@@ -74,7 +72,6 @@ def test_captions(files, tmp_path):
     [
         (["--metrics", ","], 2),
         (["--similarity", "l2"], 2),
-        (["--modality", "video"], 2),
         (["--label-distance", "cosine"], 2),
         (["--label-distance", "precomputed"], 3),
         (["--queries", "30"], 2),

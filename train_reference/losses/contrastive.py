@@ -1,27 +1,21 @@
 """Contrastive losses of today's dual encoders: InfoNCE (CLIP) and the sigmoid loss (SigLIP)."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from . import loss
 from .batch import Reduction, checked, diagonal, reduced
 
 
 @loss(
-    "info_nce",
-    aka=("clip", "nt-xent"),
-    cite="van den Oord et al. 2018, arXiv:1807.03748; Radford et al., ICML 2021",
+    "info_nce", aka=("clip", "nt-xent"), cite="van den Oord et al. 2018, arXiv:1807.03748; Radford et al., ICML 2021",
     learnable=("scale",),
-)
-def info_nce(
-    scores: torch.Tensor, positive: torch.Tensor, *, scale: float = 20.0, reduction: Reduction = "sum"
-) -> torch.Tensor:
+)  # fmt: skip
+def info_nce(scores: Tensor, positive: Tensor, *, scale: float = 20.0, reduction: Reduction = "sum") -> Tensor:
     """Cross-entropy of finding the pair among the negatives: -log softmax(scale * s)[pair], mean of both directions.
 
-    Args:
-        scale: the inverse temperature, fixed; CLIP learns it, up to 100.
+    ``scale`` is the inverse temperature, fixed; CLIP learns it, up to 100.
     """
     scores = checked(scores, positive)
     logits = (scale * scores).masked_fill(positive & ~diagonal(scores), -torch.inf)
@@ -31,26 +25,15 @@ def info_nce(
 
 
 @loss(
-    "siglip",
-    aka=("sigmoid",),
-    cite="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023",
+    "siglip", aka=("sigmoid",), cite="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023",
     learnable=("scale", "bias"),
-)
+)  # fmt: skip
 def siglip(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    scale: float = 10.0,
-    bias: float = -10.0,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
+    scores: Tensor, positive: Tensor, *, scale: float = 10.0, bias: float = -10.0, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
     """Binary cross-entropy of every image and caption: -log sigmoid(z (scale * s + bias)), z = 1 for the pair, else -1.
 
-    Args:
-        scale, bias: fixed; the paper learns them from these values on.
-
-    Returns:
-        Scalar >= 0; a pair without negatives costs nothing, as for all losses here.
+    ``scale`` and ``bias`` are fixed; the paper learns them from these values on.
     """
     scores = checked(scores, positive)
     pairs = diagonal(scores)

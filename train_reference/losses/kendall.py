@@ -1,31 +1,25 @@
 """Losses on the order of all candidates: Kendall, relaxed, with sliding windows, and BCLS."""
 
-from __future__ import annotations
-
 import math
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from vsebench.errors import UsageError
 
 from . import loss
-from .batch import Reduction, checked, diagonal, graded, reduced
-from .pairwise import all_hinges, descending, ordered_hinges
-from .smooth import triplet_smooth_negative
+from .batch import Reduction, all_hinges, checked, descending, diagonal, graded, ordered_hinges, reduced
+from .hinge import triplet_smooth_negative
 
 EPS = 1e-6  # a relevance of 1 computed in float32 may be a little less
 
 
 @loss("kendall", cite="BCLS, eq. 4-5 (reconstructed) and eq. 17", degree="cosine")
 def kendall(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    alpha: float = 0.0,
-    margin: float = 0.0,
+    scores: Tensor, positive: Tensor, *, degree: Tensor, alpha: float = 0.0, margin: float = 0.0,
     reduction: Reduction = "sum",
-) -> torch.Tensor:
+) -> Tensor:  # fmt: skip
     """Every two candidates of an anchor should score in the order of their relevance, in both directions::
 
         sum_i sum_(j,k: r_ij > r_ik + alpha) [margin + s_ik - s_ij]+
@@ -33,7 +27,6 @@ def kendall(
     With ``alpha`` 0 it is the basic form, with 0.2 the relaxed one (eq. 17). Takes b^3 steps but no b^3 memory.
 
     Args:
-        positive: (b, b) bool; the loss orders all candidates, so it is not used.
         alpha: how much larger a relevance has to be.
         margin: 0 in eq. 4 and 17, where equal scores of all candidates cost nothing: training with this loss alone
             then ends in equal scores. Eq. 6-9 have a margin, without its value.
@@ -45,22 +38,10 @@ def kendall(
 
 @loss("kendall_sw", cite="BCLS, eq. 18", degree="cosine")
 def kendall_sliding_window(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    alpha: float = 0.2,
-    beta: float = 0.1,
-    start: int = 1,
-    margin: float = 0.0,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
-    """The sum over windows of relevance of all hinges between candidates above a window and below it.
-
-    Args:
-        alpha, beta, start: of ``windows``.
-        margin: as for ``kendall``.
-    """
+    scores: Tensor, positive: Tensor, *, degree: Tensor, alpha: float = 0.2, beta: float = 0.1, start: int = 1,
+    margin: float = 0.0, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
+    """The sum over ``windows`` of relevance of all hinges between candidates above a window and below it."""
     scores, degree = checked(scores, positive), graded(scores, degree)
     low, high = windows(degree, alpha, beta, start)
     spared = positive | diagonal(scores)
@@ -73,24 +54,13 @@ def kendall_sliding_window(
 
 @loss("kendall_sw_hs", cite="BCLS, eq. 19-20", degree="cosine")
 def kendall_hard_samples(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    alpha: float = 0.2,
-    beta: float = 0.1,
-    start: int = 1,
-    margin: float = 0.0,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
-    """For every window of relevance the hinge of the lowest score above it and the highest below it; mean over windows.
+    scores: Tensor, positive: Tensor, *, degree: Tensor, alpha: float = 0.2, beta: float = 0.1, start: int = 1,
+    margin: float = 0.0, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
+    """For every one of the ``windows`` the hinge of the lowest score above it and the highest below it; their mean.
 
     A window without candidates on one side costs nothing, and still counts in the mean. Extremes of all windows are
     cumulative extremes of the candidates in the order of their relevance: b * b log b steps.
-
-    Args:
-        alpha, beta, start: of ``windows``.
-        margin: as for ``kendall``.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     low, high = windows(degree, alpha, beta, start)
@@ -105,7 +75,7 @@ def kendall_hard_samples(
     return reduced(total, len(scores), reduction)
 
 
-def _highest(s: torch.Tensor, column: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+def _highest(s: Tensor, column: Tensor, count: Tensor) -> Tensor:
     """(b, window) the highest score of the first ``count`` (b, window) of ``column`` (b, b); -inf of none."""
     best = s.detach().gather(1, column).cummax(dim=1).indices
     at = column.gather(1, best.gather(1, (count - 1).clamp(min=0)))
@@ -114,43 +84,27 @@ def _highest(s: torch.Tensor, column: torch.Tensor, count: torch.Tensor) -> torc
 
 @loss("bcls", cite="BCLS, sections III-B and III-D", degree="cosine")
 def bcls(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    margin: float = 0.2,
-    gamma: float = 50.0,
-    alpha: float = 0.2,
-    beta: float = 0.1,
-    order_margin: float = 0.0,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
-    """``triplet_sn`` plus ``kendall_sw_hs``, unweighted.
+    scores: Tensor, positive: Tensor, *, degree: Tensor, margin: float = 0.2, gamma: float = 50.0, alpha: float = 0.2,
+    beta: float = 0.1, order_margin: float = 0.0, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
+    """``triplet_sn`` plus ``kendall_sw_hs``, unweighted, whose margin is ``order_margin``.
 
-    Args:
-        positive: (b, b) bool; True is never a negative. Nor is a candidate with relevance 1 (the same text).
-        margin, gamma: of ``triplet_sn``.
-        alpha, beta, order_margin: of ``kendall_sw_hs``; its margin.
+    A candidate with relevance 1 (the same text) is no negative of ``triplet_sn``.
     """
     degree = graded(checked(scores, positive), degree)
-    triplet = triplet_smooth_negative(
-        scores, positive | (degree >= 1 - EPS), margin=margin, gamma=gamma, reduction=reduction
-    )
-    order = kendall_hard_samples(
-        scores, positive, degree=degree, alpha=alpha, beta=beta, margin=order_margin, reduction=reduction
-    )
-    return triplet + order
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "margin": order_margin, "reduction": reduction}
+    spared = positive | (degree >= 1 - EPS)
+    triplet = triplet_smooth_negative(scores, spared, margin=margin, gamma=gamma, reduction=reduction)
+    return triplet + kendall_hard_samples(scores, positive, degree=degree, **given)
 
 
-def windows(degree: torch.Tensor, alpha: float, beta: float, start: int) -> tuple[torch.Tensor, torch.Tensor]:
+def windows(degree: Tensor, alpha: float, beta: float, start: int) -> tuple[Tensor, Tensor]:
     """Lower and upper bounds of the windows: (window,) each, in the dtype and on the device of ``degree``.
 
     A window of width ``alpha`` slides over [-1, 1] in steps of ``beta``. Candidates with relevance below its lower
     bound are negatives, those from its upper bound on positives. The paper does not say where it begins: with
     ``start`` 1 at -1 + beta, so that the last window has only relevance 1 above it; with 0 at -1.
-
-    Raises:
-        UsageError: there would be no window.
+    Raises UsageError: there would be no window.
     """
     count = math.floor((2 - alpha) / beta + 1e-9) if beta > 0 else 0
     if count < 1 or alpha < 0 or start not in (0, 1):

@@ -2,19 +2,17 @@
 
 Kim et al., Deep Metric Learning Beyond Binary Supervision, CVPR 2019. The paper has one anchor a batch and one
 modality; here every item of the batch is an anchor and its candidates are of the other modality. The label distance of
-a pair is 1 - degree. The distance of embeddings comes from the score: of ``cosine`` scores it is the squared Euclidean
-distance 2 - 2 s of unit vectors; of ``euclidean`` scores, which are negative squared distances, it is -s.
+a pair is 1 - degree. The distance of embeddings comes from the score: with ``similarity`` ``cosine`` it is the squared
+Euclidean distance 2 - 2 s of unit vectors; with ``euclidean`` scores are negative squared distances, and it is -s.
 """
-
-from __future__ import annotations
 
 from typing import Literal, get_args
 
 import torch
+from torch import Tensor
 
 from . import loss
-from .batch import Reduction, check_choice, checked, graded, reduced
-from .pairwise import all_hinges, descending, ordered_hinges
+from .batch import Reduction, all_hinges, check_choice, checked, descending, graded, ordered_hinges, reduced
 
 Similarity = Literal["cosine", "euclidean"]
 FLOOR = 1e-12  # of a squared distance, below which its root has no useful gradient
@@ -22,16 +20,9 @@ FLOOR = 1e-12  # of a squared distance, below which its root has no useful gradi
 
 @loss("log_ratio", aka=("log-ratio",), cite="Kim et al., CVPR 2019, eq. 5", degree="label")
 def log_ratio(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    similarity: Similarity = "cosine",
-    squared: bool = False,
-    ties: Literal["drop", "keep"] = "drop",
-    eps: float = 1e-6,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
+    scores: Tensor, positive: Tensor, *, degree: Tensor, similarity: Similarity = "cosine", squared: bool = False,
+    ties: Literal["drop", "keep"] = "drop", eps: float = 1e-6, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
     """The ratio of two distances should be that of the label distances; mean over pairs of candidates of an anchor::
 
         (log D(a,i)/D(a,j) - log y(a,i)/y(a,j))^2
@@ -39,9 +30,6 @@ def log_ratio(
     As mean over all (i, j) of (u_i - u_j)^2 = 2 var(u), with u = log D - log y, it takes b steps an anchor, not b^2.
 
     Args:
-        positive: (b, b) bool; not used, as all candidates have a label distance.
-        degree: (b, b) float <= 1; the label distance is 1 - degree.
-        similarity: what the scores are, see above.
         squared: squared distances of embeddings, as in eq. 5; else their roots, as in the authors' code.
         ties: pairs of candidates with the same label distance are left out (``drop``, as in the paper) or not
             (``keep``, as in the authors' code; faster).
@@ -61,7 +49,7 @@ def log_ratio(
     return reduced(2 * cost - cost.detach(), len(scores), reduction)
 
 
-def _slope(u: torch.Tensor, label: torch.Tensor, ties: str) -> torch.Tensor:
+def _slope(u: Tensor, label: Tensor, ties: str) -> Tensor:
     """Half of the gradient of the sum over rows of the mean over pairs i < j of (u_i - u_j)^2."""
     n = u.shape[1]
     v = u - u.mean(dim=1, keepdim=True)  # of every row the sum is 0
@@ -80,23 +68,14 @@ def _slope(u: torch.Tensor, label: torch.Tensor, ties: str) -> torch.Tensor:
 
 @loss("dense_triplet", cite="Kim et al., CVPR 2019, eq. 10-11", degree="label")
 def dense_triplet(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    similarity: Similarity = "cosine",
-    margin: float = 0.03,
+    scores: Tensor, positive: Tensor, *, degree: Tensor, similarity: Similarity = "cosine", margin: float = 0.03,
     reduction: Reduction = "sum",
-) -> torch.Tensor:
+) -> Tensor:  # fmt: skip
     """Every two candidates should be in the order of their label distances; mean over the pairs of an anchor::
 
         [D(a,i) - D(a,j) + margin]+   for y(a,i) < y(a,j), D the squared Euclidean distance
 
-    Args:
-        positive: (b, b) bool; not used, as all candidates have a label distance.
-        degree: (b, b) float; the label distance is 1 - degree.
-        similarity: what the scores are, see above.
-        margin: 0.03 in the paper.
+    ``margin``: 0.03 in the paper.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     near = -_distance(scores, similarity)
@@ -104,34 +83,21 @@ def dense_triplet(
     return reduced(torch.as_tensor(total), len(scores), reduction)
 
 
-@loss(
-    "nearest_triplet",
-    cite="Kim et al., CVPR 2019, section 4.1 (Triplet with binary supervision)",
-    degree="label",
-)
+@loss("nearest_triplet", cite="Kim et al., CVPR 2019, section 4.1 (Triplet with binary supervision)", degree="label")
 def nearest_triplet(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    similarity: Similarity = "cosine",
-    neighbours: int = 5,
-    margin: float = 0.2,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
+    scores: Tensor, positive: Tensor, *, degree: Tensor, similarity: Similarity = "cosine", neighbours: int = 5,
+    margin: float = 0.2, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
     """The binary baseline of continuous labels: the nearest candidates by label are positives, all others negatives.
 
     The paper takes the 30 nearest neighbours in the training set for positives, of which the authors' code draws five
     for a batch; here they are the nearest of the batch.
 
     Args:
-        positive: (b, b) bool; these candidates are no negatives.
-        degree: (b, b) float; the label distance is 1 - degree. Where it ties, all of the tied are positives.
-        similarity: what the scores are, see above.
+        degree: where it ties, all of the tied are positives.
         neighbours: number of positives: 5 in the authors' code.
         margin: of squared distances, 0.2 in the paper.
-        reduction: "sum" over the anchors of both directions (each the mean over its triplets), or "mean" over the pairs
-            of the batch.
+        reduction: "sum" over anchors of both directions, each the mean over its triplets, or "mean" over pairs.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     near = -_distance(scores, similarity)
@@ -145,7 +111,7 @@ def nearest_triplet(
     return reduced(total, len(scores), reduction)
 
 
-def _distance(scores: torch.Tensor, similarity: str) -> torch.Tensor:
+def _distance(scores: Tensor, similarity: str) -> Tensor:
     """(b, b) squared Euclidean distances of the embeddings."""
     check_choice("similarity", similarity, get_args(Similarity))
     return 2 - 2 * scores if similarity == "cosine" else -scores

@@ -1,34 +1,24 @@
 """Ladder loss: hinges between levels of relevance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
 import torch
+from torch import Tensor
 
-from vsebench.errors import UsageError, count_of
+from vsebench.errors import UsageError
 
 from . import loss
-from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
-from .pairwise import all_hinges
+from .batch import Reduction, all_hinges, check_choice, checked, diagonal, graded, reduced
 
 
 @loss("ladder", cite="Zhou et al., Ladder Loss, AAAI 2020, eq. 5-8", degree="cosine")
 def ladder(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    margins: Sequence[float] = (0.2, 0.01),
-    thresholds: Sequence[float] = (0.63,),
-    betas: Sequence[float] = (1.0, 0.25),
-    sampling: Literal["hc", "sum"] = "hc",
-    positives: Literal["level", "upper+gt"] = "level",
-    negative_floor: bool = False,
-    cumulative: bool = False,
+    scores: Tensor, positive: Tensor, *, degree: Tensor, margins: Sequence[float] = (0.2, 0.01),
+    thresholds: Sequence[float] = (0.63,), betas: Sequence[float] = (1.0, 0.25), sampling: Literal["hc", "sum"] = "hc",
+    positives: Literal["level", "upper+gt"] = "level", negative_floor: bool = False, cumulative: bool = False,
     reduction: Reduction = "sum",
-) -> torch.Tensor:
+) -> Tensor:  # fmt: skip
     """Candidates of a higher level of relevance should score higher than all of lower levels.
 
     With thresholds t_1 > t_2 > ..., level N_1 has degree >= t_1, level N_l has t_l <= degree < t_(l-1). Term 1 compares
@@ -48,12 +38,15 @@ def ladder(
             code.
         negative_floor: the highest score of the negatives is at least 0, also where there are none: the authors' code.
         cumulative: terms l >= 2 are [a_1 + ... + a_l - s(q,q) + max_j s(q,j)]+, the later form of the authors' code.
-
-    Returns:
-        Scalar >= 0; a level without candidates costs nothing (but see ``negative_floor``).
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
-    _check(margins, thresholds, betas, sampling, positives)
+    if not len(margins) == len(betas) == len(thresholds) + 1 or sorted({*thresholds})[::-1] != [*thresholds]:
+        what = f"ladder has margins {[*margins]}, betas {[*betas]} and thresholds {[*thresholds]}"
+        raise UsageError(
+            what, fix="give a margin and a beta for every level, and one threshold fewer, from high to low"
+        )
+    check_choice("ladder: sampling", sampling, ("hc", "sum"))
+    check_choice("ladder: positives", positives, ("level", "upper+gt"))
     pairs = diagonal(scores)
     negative = ~(positive | pairs)
     total = scores.new_zeros(())
@@ -77,28 +70,10 @@ def ladder(
     return reduced(total, len(scores), reduction)
 
 
-def _hinges(
-    upper: torch.Tensor, s: torch.Tensor, lower: torch.Tensor, margin: float, floor: bool = False
-) -> torch.Tensor:
+def _hinges(upper: Tensor, s: Tensor, lower: Tensor, margin: float, floor: bool = False) -> Tensor:
     """The hinges of a score of every row, (b,), and of the highest one of ``lower``; 0 where there is none.
 
-    Args:
-        floor: the highest score is at least 0, also where there is none.
+    ``floor``: the highest score is at least 0, also where there is none.
     """
     highest = torch.where(lower, s, -torch.inf).amax(dim=1)
     return (margin - upper + (highest.clamp(min=0) if floor else highest)).clamp(min=0).sum()
-
-
-def _check(
-    margins: Sequence[float], thresholds: Sequence[float], betas: Sequence[float], sampling: str, positives: str
-) -> None:
-    if not len(margins) == len(betas) == len(thresholds) + 1:
-        what = (
-            f"ladder has {count_of(len(margins), 'margin')}, {count_of(len(betas), 'beta')} and "
-            f"{count_of(len(thresholds), 'threshold')}"
-        )
-        raise UsageError(what, fix="give a margin and a beta for every level, and one threshold fewer")
-    if any(a <= b for a, b in zip(thresholds, list(thresholds)[1:], strict=False)):
-        raise UsageError(f"thresholds of ladder are {tuple(thresholds)}", fix="give them from high to low")
-    check_choice("ladder: sampling", sampling, ("hc", "sum"))
-    check_choice("ladder: positives", positives, ("level", "upper+gt"))

@@ -1,10 +1,9 @@
 """SAM: a margin that grows with how much less relevant a negative is."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import torch
+from torch import Tensor
 
 from . import loss
 from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
@@ -16,19 +15,10 @@ Pairing = Literal["aligned", "printed", "code"]
 
 @loss("sam", cite="Biten et al., Is An Image Worth Five Sentences?, WACV 2022, eq. 7", degree="cider")
 def semantic_adaptive_margin(
-    scores: torch.Tensor,
-    positive: torch.Tensor,
-    *,
-    degree: torch.Tensor,
-    tau: float = 3.0,
-    sampler: Sampler = "hard",
-    pairing: Pairing = "aligned",
-    clamp_max: float | None = None,
-    triplet: bool = True,
-    margin: float = 0.2,
-    weight: float = 1.0,
-    reduction: Reduction = "sum",
-) -> torch.Tensor:
+    scores: Tensor, positive: Tensor, *, degree: Tensor, tau: float = 3.0, sampler: Sampler = "hard",
+    pairing: Pairing = "aligned", clamp_max: float | None = None, triplet: bool = True, margin: float = 0.2,
+    weight: float = 1.0, reduction: Reduction = "sum",
+) -> Tensor:  # fmt: skip
     """One sampled negative a direction, with a margin of its own, beside the triplet loss ``mh``::
 
         [a_m + s(p,m) - s(p,p)]+ + [a_l + s(l,p) - s(p,p)]+,   a_j = (degree(p,p) - degree(p,j)) / tau
@@ -71,7 +61,7 @@ def semantic_adaptive_margin(
     return reduced(total, len(scores), reduction)
 
 
-def _as_in_code(s: torch.Tensor, spared: torch.Tensor, a: torch.Tensor, sampler: str) -> torch.Tensor:
+def _as_in_code(s: Tensor, spared: Tensor, a: Tensor, sampler: str) -> Tensor:
     """(b,) costs as in ``model_CVSE.py`` of the authors (AndresPMD/semantic_adaptive_margin, 1e8bf2f).
 
     Both terms sample a caption j of image i, the second one by s(i,j) - s(j,j); a margin is that of the other term's
@@ -88,7 +78,7 @@ def _as_in_code(s: torch.Tensor, spared: torch.Tensor, a: torch.Tensor, sampler:
     return costs * (~spared).any(dim=1)
 
 
-def _sampled(s: torch.Tensor, spared: torch.Tensor, sampler: str) -> torch.Tensor:
+def _sampled(s: Tensor, spared: Tensor, sampler: str) -> Tensor:
     """(b,) int64, the sampled candidate of every row; any where all are spared."""
     s = s.detach()
     if sampler == "random":
@@ -102,6 +92,6 @@ def _sampled(s: torch.Tensor, spared: torch.Tensor, sampler: str) -> torch.Tenso
     return with_pair.sort(dim=1, descending=True, stable=True).indices[:, min(1, len(s) - 1)]
 
 
-def _at(values: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
+def _at(values: Tensor, column: Tensor) -> Tensor:
     """(b,) the value of every row in its column."""
     return values.gather(1, column[:, None])[:, 0]

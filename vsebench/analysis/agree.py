@@ -136,8 +136,8 @@ def agree(
     """How far metrics agree on the order of systems: Kendall's tau-b with intervals, and queries they disagree on.
 
     Args:
-        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
-            from names to them; all with per-query values.
+        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
+            objects, one by one or as a list, or a mapping from names to them.
         metrics: names and suites, separated by commas; by default all that the reports share. A list of them works too.
         pair: two metrics, whose queries are listed; by default those that agree least.
         direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``, of the pair; by default the first direction that has both.
@@ -212,7 +212,7 @@ def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, th
     for place, system in enumerate(systems):
         needed = list(dict.fromkeys(part for key in keys for part in parts_of(key, system)))
         columns = [column_of(key, system, images) for key in needed]
-        sums = [{needed.index(part): 1.0 for part in parts_of(key, system)} for key in keys]
+        sums = [{needed.index(part): key[0].weight for part in parts_of(key, system)} for key in keys]
         ready = prepare(columns, population(images), sums)
         out[:, place] = bootstrap.resample(ready, how.resamples, how.seed, threads, together=True)[:, len(needed) :]
     return out

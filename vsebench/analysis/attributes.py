@@ -115,7 +115,10 @@ def positives(split: TestSet, view: str, direction: Direction) -> Attribute:
         raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t')} or t2i")
     if is_gains(view):
         raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
-    judged = relevance.load(view, split, direction)
+    if view not in relevance.judgements():
+        what = f"reports do not hold the judgements '{view}', whose positives are to be counted"
+        raise NotApplicable(what, fix=f"slice by a column of {spell('file', 'FILE')} that has their numbers")
+    judged = relevance.load(view, split, "i2t" if direction == ONE_WAY else direction)
     numbers = np.full(len(split.side(SIDE[direction]).ids), np.nan)
     numbers[judged.queries] = judged.size
     return Attribute(f"positives ({judged.name})", SIDE[direction], numbers, integer=True)

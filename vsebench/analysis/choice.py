@@ -190,7 +190,8 @@ def choice(
     group score for all of it. Intervals resample images, with all items of an image together.
 
     Args:
-        systems: one or several files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of
+        systems: embeddings of the set, or scores of its captions by item; the others are compared with the first one.
+            One or several files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of
             images and that of the texts behind it are one. A mapping also takes arrays of scores (item, caption) or
             (item, image, caption), and pairs of image and text vectors.
         set: ``sugarcrepe``, ``valse``, ``aro`` or ``winoground`` in the cache, their folder or file, a JSON file of

@@ -21,9 +21,9 @@ from ..metrics.suites import headlines
 from ..options import public, spell
 from ..registry import unknown
 from ..results import table
-from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, interval_words, printed, units_of
+from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, interval_words, units_of
 from ..results.render import Rendered
-from ..results.table import Entry, Table, Text, Value, in_order, named, of_paper, way
+from ..results.table import Entry, Table, Value, in_order, named, of_paper, way
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, Sum, influence, plain_values, prepare
 from ..stats.paired import CORRECTIONS
@@ -109,6 +109,7 @@ class Test:
         exact: all possible permutations were counted.
         corrected: p after correction, or None.
         standardised, superiority, wins, ties, losses: the effect, oriented so that more means the second is better.
+        error: standard error of the difference.
         winner: index of the significantly better system, or None.
     """
 
@@ -127,6 +128,7 @@ class Test:
     wins: int
     ties: int
     losses: int
+    error: float
     winner: int | None
 
 
@@ -168,7 +170,9 @@ class Comparison(Rendered):
     how: Resampling | None = None
 
     def tables(self) -> list[Table]:
-        """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
+        """Of two systems one table: values, difference and p-value. Of more systems their values with marks of
+        significance, and against a baseline one table of tests a system.
+        """
         return [*_values(self), *_tests(self)]
 
     def _for_paper(self) -> list[Table]:
@@ -207,6 +211,7 @@ class _Case:
     pairs: tuple[tuple[Column, Column], ...]
     changes: Float  # (image,) of the queries of an image
     influence: Float | None  # (image,) of an image as a candidate
+    weight: float = 1.0  # of each pair
 
 
 @public
@@ -228,8 +233,8 @@ def compare(
     """Test systems against each other with paired permutation tests over images, on every metric they share.
 
     Args:
-        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
-            from names to them; all with per-query values.
+        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
+            objects, one by one or as a list, or a mapping from names to them.
         metrics: names and suites to test, separated by commas, or ``all``; by default the headline metrics that the
             reports share (``docs/metrics.md`` lists them), and the others are described without p-values. A list of
             names works too.
@@ -319,9 +324,9 @@ def _cases(
             # images are numbered as in the first report, whichever pair is compared
             parts = parts_of(key, systems[a])
             columns = tuple(shared.paired_columns(part, systems[a], systems[b], systems[0].items) for part in parts)
-            changes = np.sum([paired.contributions(*pair, images) for pair in columns], axis=0)
-            every = [side for pair in columns for side in pair]
-            yield _Case(row, a, b, columns, changes, influence(every, [-1.0, 1.0] * len(columns), images))
+            weight, every = key[0].weight, [side for pair in columns for side in pair]
+            changes = weight * np.sum([paired.contributions(*pair, images) for pair in columns], axis=0)
+            yield _Case(row, a, b, columns, changes, influence(every, [-weight, weight] * len(columns), images), weight)
 
 
 def _tested(
@@ -331,9 +336,9 @@ def _tested(
     columns: list[Column] = []
     differences: list[Sum] = []
     for case in cases:
-        start = len(columns)
+        start, weight = len(columns), case.weight
         columns += [side for pair in case.pairs for side in pair]
-        differences.append({i: 1.0 if (i - start) % 2 else -1.0 for i in range(start, len(columns))})
+        differences.append({i: weight if (i - start) % 2 else -weight for i in range(start, len(columns))})
     ready = prepare(columns, images, differences)
     values = plain_values(ready)[ready.size :]
     ends = bootstrap.intervals(ready, rules.level, rules.resamples, rules.seed, threads)[ready.size :]
@@ -457,7 +462,7 @@ def _values(comparison: Comparison) -> Iterator[Table]:
         Table("values", f"{above} · further metrics, not tested", columns, tuple(rows[False]), notes=(note,)),
     ]
     for one in found[: 2 if rows[False] else 1]:
-        yield replace(one, best="row", brackets=comparison.intervals)
+        yield replace(one, best="row", brackets=comparison.intervals, shown=len(comparison.systems) > 2)
 
 
 def _headings(comparison: Comparison) -> list[str]:
@@ -467,74 +472,70 @@ def _headings(comparison: Comparison) -> list[str]:
     return [name + " (baseline)" * (name == comparison.baseline) for name in comparison.systems]
 
 
-def _note(comparison: Comparison) -> str:
+def _significant(comparison: Comparison) -> str:
+    """What a mark of significance stands on."""
     rules, number = comparison.rules, sum(t.p is not None for t in comparison.tests)
-    units = units_of(comparison.rows)
-    tested = (
-        f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {number:,} two-sided paired "
-        f"permutation tests over {units} ({rules.permutations:,} permutations, seed {rules.seed})"
-    )
+    tests = count_of(number, "two-sided paired permutation test")
+    how = f"{rules.permutations:,} permutations, seed {rules.seed}"
+    return f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {tests} over {units_of(comparison.rows)}; {how}"
+
+
+def _note(comparison: Comparison) -> str:
     if comparison.baseline is None:
-        marks = f"A letter marks a value that is significantly better than that system's: {tested}."
+        marks = "A letter marks a value that is significantly better than that system's"
     else:
-        marks = f"+ and - mark values significantly better and worse than those of {comparison.baseline}: {tested}."
+        marks = f"+ and - mark values significantly better and worse than those of {comparison.baseline}"
+    units = units_of(comparison.rows)
     how = f" {interval_words(comparison.how, units)}." if comparison.intervals and comparison.how else ""
-    return f"{UNITS} {marks}{how}"
+    return f"{UNITS} {marks}: {_significant(comparison)}.{how}"
 
 
 def _tests(comparison: Comparison) -> Iterator[Table]:
-    pairs = dict.fromkeys((t.first, t.second) for t in comparison.tests)
-    rules = comparison.rules
-    units = units_of(comparison.rows)
+    """One table of tests for every pair of systems; of two systems with their values."""
+    pairs, rules = dict.fromkeys((t.first, t.second) for t in comparison.tests), comparison.rules
+    both, bold = len(comparison.systems) == 2, f"significant differences ({_significant(comparison)})"
+    units, said = units_of(comparison.rows), f"{UNITS} " * both
     how = f", with its {rules.level:g} % bootstrap interval over {units} ({rules.resamples:,} resamples)"
-    notes: tuple[str, ...] = (
-        f"Difference: second minus first{how * (rules.level > 0)}. In parentheses behind p: before "
-        f"correction. d: mean over standard deviation of the differences of the {units}, each the sum of its queries. "
-        "P: share of queries on which the second is better, ties counted half. Positive d, P above 50 and wins mean "
-        f"that the second is better, also where lower is better. For a sum, images are counted instead of queries. "
-        f"{UNDEFINED}: not tested.",
-    )
-    corrected = rules.correction != "none"
-    columns = (
-        table.Column("metric", words=True),
-        table.Column("", "direction", words=True),
-        table.Column("difference", ends=True),
-        table.Column(f"p {rules.correction}" if corrected else "p", "corrected"),
-        table.Column("d", "standardised"),
-        table.Column("P", "superiority"),
-        table.Column("wins:losses", ""),
-    )
-    bold = "significant differences"
+    said += f"Difference: second minus first{how * (rules.level > 0)}. Detectable: the smallest difference that one "
+    said += "such test finds with a probability of 80 %."
+    notes: tuple[str, ...] = (said + f" {UNDEFINED}: not tested." * any(t.p is None for t in comparison.tests),)
     for first, second in pairs:
         tests = [t for t in comparison.tests if (t.first, t.second) == (first, second)]
-        tests.sort(key=lambda t: t.p is None)
         names = comparison.systems[first], comparison.systems[second]
-        rows = tuple(_test(t, comparison, corrected) for t in tests)
+        columns = (
+            table.Column("metric", words=True),
+            table.Column("direction", words=True),
+            *(table.Column(name, "") for name in names if both),
+            table.Column("difference", ends=True),
+            table.Column("p", "corrected"),
+            table.Column("detectable"),
+        )
+        rows = tuple(_test(t, comparison, both) for t in sorted(tests, key=lambda t: t.p is None))
         fields = dict(zip(("first", "second"), names, strict=True))
-        title = f"{names[1]} against {names[0]}"
+        title = f"{comparison.split} · " * both + f"{names[1]} against {names[0]}"
         yield Table("tests", title, columns, rows, fields, bold=bold, notes=notes, shown=comparison.tests_shown)
         notes, bold = (), ""
 
 
-def _test(test: Test, comparison: Comparison, corrected: bool) -> tuple[Entry, ...]:
-    row = comparison.rows[test.row]
-    raw = "" if test.p is None else printed(test.p, "probability") + (" exact" if test.exact else "")
-    p = Value(test.corrected, "probability", aside=f"({raw})" if corrected and raw else "", facts={"p": test.p})
-    if not corrected and test.exact:
-        p = replace(p, aside="exact")
+def _test(test: Test, comparison: Comparison, both: bool) -> tuple[Entry, ...]:
+    row, rules = comparison.rows[test.row], comparison.rules
     winner = None if test.winner is None else comparison.systems[test.winner]
     values = {"first_value": row.values[test.first], "second_value": row.values[test.second], "winner": winner}
-    counts = ("n", "differing", "exact", "wins", "ties", "losses")
-    facts = {**{name: getattr(test, name) for name in counts}, **values}
-    bold = test.winner is not None
+    names = ("n", "differing", "exact", "wins", "ties", "losses", "p", "standardised", "superiority", "error")
+    facts = {**{name: getattr(test, name) for name in names}, **values}
+    smallest = None if test.p is None else paired.detectable(test.error, rules.alpha)
+    intervals = row.intervals or (None,) * len(row.values)
     return (
         named(row.metric),
-        Text(row.direction or "sum", row.direction),
-        Value(test.difference, row.metric.unit, test.interval, signed=True, bold=bold, facts=facts),
-        p,
-        Value(test.standardised, "effect"),
-        Value(test.superiority, "percent"),
-        Text(f"{test.wins:,}:{test.losses:,}", None, f"({test.ties:,} ties)"),
+        way(row.direction),
+        *(
+            Value(row.values[at], row.metric.unit, intervals[at] if comparison.intervals else None)
+            for at in (0, 1)
+            if both
+        ),
+        Value(test.difference, row.metric.unit, test.interval, signed=True, bold=test.winner is not None, facts=facts),
+        Value(test.corrected, "probability", aside="exact" * test.exact),
+        Value(smallest, row.metric.unit),
     )
 
 

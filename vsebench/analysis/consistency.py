@@ -62,14 +62,15 @@ def check_intervals(report: Report) -> None:
     """
     if report.items is None:
         raise BadInput(
-            "has no per-query values, from which intervals are computed", fix="evaluate without --no-per-query"
+            "has no per-query values, from which intervals are computed",
+            fix="write the report again, with its per-query values",
         )
     bare = {key_of(r): replace(r, interval=None) for r in (*report.parts, *report.results)}
     sums = {key: [(part, d) for part in key[0].parts() for d in DIRECTIONS if (part, d) in bare] for key in bare}
     for key in (key_of(r) for r in report.results):
         parts = sums[key] if key[1] is None and sums[key] else [key]
         if any(bare[part].per_query is None for part in parts):
-            fix = "evaluate without --no-per-query"
+            fix = "write the report again, with its per-query values"
             raise BadInput(f"{label(key)} has no per-query values, from which it is computed again", fix=fix)
     if report.intervals is not None:
         totals = {key: parts for key, parts in sums.items() if key[1] is None and parts}
@@ -87,9 +88,7 @@ def check_intervals(report: Report) -> None:
 def _check_range(key: Key, result: Result, items: TestSet | None) -> None:
     metric, direction = key
     low, high = metric.family.low, metric.family.high
-    if metric.parts():
-        high = len(DIRECTIONS) * len(metric.parts())
-    elif metric.unit == "rank" and items is not None and direction is not None:
+    if metric.unit == "rank" and items is not None and direction is not None:
         high = len(items.side(SIDE[QUERIES_OF[direction]]).ids)
     values = [np.array([result.value]), np.array(result.interval or (), np.float64)]
     values += [] if result.per_query is None else [result.per_query]
@@ -132,4 +131,4 @@ def _sum(key: Key, known: dict[Key, Result]) -> float:
     missing = [(part, d) for d in measured for part in parts if (part, d) not in known]
     if missing or not measured:
         raise BadInput(f"{label(key)} lacks its part {label(missing[0]) if missing else parts[0]}", fix=FIX)
-    return sum(known[part, d].value for part in parts for d in measured)
+    return key[0].weight * sum(known[part, d].value for part in parts for d in measured)

@@ -35,6 +35,7 @@ from .systems import (
     column_of,
     load_systems,
     parts_of,
+    shared_keys,
 )
 
 BY_LANGUAGE = ("split", "captions")  # fields of signatures
@@ -294,6 +295,27 @@ def joint(
     )  # fmt: skip
 
 
+@public
+def show(
+    reports: Reports, *more: OneReport, metrics: Names | None = None, intervals: bool = False
+) -> Report | Joint:  # fmt: skip
+    """Print saved reports again: one as its evaluation printed it, several in one table.
+
+    Args:
+        reports, more: saved reports; NAME=FILE names a system. In Python as for ``joint``.
+        metrics: names and suites, as a list or separated by commas; all by default.
+        intervals: show the interval of every value of several reports.
+
+    Raises:
+        UsageError, BadInput: as ``joint``.
+    """
+    systems: Sequence[System] = load_systems(reports, more)
+    if len(systems) > 1:
+        return joint({s.name: s.report for s in systems}, metrics=metrics, intervals=intervals)
+    report, keys = systems[0].report, shared_keys(systems, metrics)[0]
+    return replace(report, results=tuple(systems[0].results[key] for key in keys))
+
+
 def _languages(systems: Sequence[System]) -> list[Language]:
     """The system and the language of every report, where they are of several languages of one test set; or none.
 
@@ -378,7 +400,8 @@ def _with_intervals(systems: Sequence[System], means: Sequence[Mean], keys: Sequ
         sums: list[Sum] = []
         for mean in means:
             parts = [(part, systems[at]) for at in mean.of for part in parts_of(key, systems[at])]
-            sums.append(dict.fromkeys(range(len(columns), len(columns) + len(parts)), 1 / len(mean.of)))
+            weight = key[0].weight / len(mean.of)
+            sums.append(dict.fromkeys(range(len(columns), len(columns) + len(parts)), weight))
             columns += [column_of(part, system, images) for part, system in parts]
         if any(column.median for column in columns):  # medians are not resampled
             continue

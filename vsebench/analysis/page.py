@@ -56,8 +56,8 @@ def page(
     metrics.
 
     Args:
-        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
-            from names to them; all with per-query values.
+        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
+            objects, one by one or as a list, or a mapping from names to them.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
             not known here.

@@ -163,7 +163,7 @@ def slice(
     reports: Reports,
     by: By,
     *,
-    metrics: Names = "R@1",
+    metrics: Names | None = None,
     direction: Direction | Literal["both"] = "both",
     file: str | PathLike[str] | None = None,
     column: str | None = None,
@@ -181,11 +181,12 @@ def slice(
     A metric that the attribute does not apply to is left out, and named in the warnings.
 
     Args:
-        reports: one or several files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
-            them; all with per-query values.
+        reports: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
+            objects, one by one or as a list, or a mapping from names to them.
         by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
             ``file``, an item may have several) or ``column`` (of ``file``).
-        metrics: names and suites, separated by commas. A list of them works too.
+        metrics: names and suites, separated by commas. A list of them works too. R@1 by default, or all metrics of
+            reports that have judgements of their own instead.
         direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i``, ``t2t`` or ``query2corpus``.
         file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
         column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.
@@ -220,12 +221,15 @@ def slice(
     _check(by, direction, file, captions)
     how, cut = Resampling(float(ci), resamples, seed) if ci else None, None if bins is None else read_bins(bins)
     systems = load_systems(reports)
+    if metrics is None and any(str(metric) == "R@1" for metric, _ in systems[0].results):
+        metrics = "R@1"
     keys, _, warnings = alike(systems, metrics, force)
     sums = [str(metric) for metric, d in keys if d is None]
     keys = [k for k in keys if k[1] is not None]
     if not keys:
         raise UsageError(
-            f"{', '.join(words(metrics))} has no value for a query", fix="slice R@1 or another metric of queries"
+            f"{', '.join(words(metrics) or ['all'])} has no value for a query",
+            fix="slice R@1 or another metric of queries",
         )
     ways = list(dict.fromkeys(str(d) for _, d in keys))
     keys = [k for k in keys if direction in ("both", k[1])]

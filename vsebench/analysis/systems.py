@@ -362,7 +362,8 @@ def chosen(names: Names | None) -> bool:
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
     """The shared keys of a name or suite."""
     metrics = _metrics_of(word, shared)
-    found = [k for k in shared if k[0] in metrics]
+    alike = [k for k in shared if k[0].name.lower() == word.lower()]  # nDCG@10 of the judgements that were measured
+    found = [k for k in shared if k[0] in metrics] or (alike if len({k[0] for k in alike}) == 1 else [])
     if found:
         return found
     without = [s for s, keys in zip(systems, of_each, strict=True) if not any(k[0] in metrics for k in keys)]

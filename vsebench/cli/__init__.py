@@ -1,14 +1,10 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
-- one file a command: ``evaluate`` (``vsebench eval``), ``page``, ``export``, ``inspect``, ``metrics``, ``data``,
-  ``spice``, ``cache``, ``train`` (``train-reference``), ``encode``, ``doctor``, ``demo``
-- ``analyses``: commands that are public functions: ``compare``, ``agree``, ``slice``, ``choice``, ``correlate``,
-  ``unimodal``
-- ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
-  writing results
+- ``signatures``: a command is a function; its signature and its docstring make the options and the help
 - ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout
-- ``usage``: errors of the command line itself, and the help of ``vsebench eval`` in panels
-- ``terminal``: stdout, stderr, progress, errors and exit codes
+- ``usage``: groups of commands, and errors of the command line itself
+- ``results``: printing and writing results; ``terminal``: stdout, stderr, progress, errors and exit codes
+- the other files have the functions of commands that are more than one call of a public function
 
 Commands import what they need when they run, so that ``--help`` is fast.
 """
@@ -20,107 +16,112 @@ import io
 import os
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from .. import __version__
 from ..errors import DISK, INTERRUPTED, VsebenchError
-from . import (
-    cache,
-    data,
-    demo,
-    doctor,
-    encode,
-    evaluate,
-    export,
-    inspect,
-    metrics,
-    page,
-    spice,
-    train,
-)
-from .analyses import ANALYSES, Analysis
 from .command import ClosedStdout
+from .signatures import Command
 from .terminal import discard_stdout, fail, message_of, system_error
-from .usage import EVAL_EPILOG, Commands, Grouped
+from .usage import Commands
 
+RESULT, REPORT = ("output", "style"), ("output", "style", "per_query")
+USUAL = (
+    "files", "texts", "scores", "run", "split", "captions", "trust", "metrics", "gains", "judgements", "direction",
+    "similarity", "ties", "ci", "save_run", *REPORT, "as_json", "quiet", "notes",
+)  # fmt: skip
+REPORTS = "REPORT..."
+SETS = {
+    "list": Command("Show the test sets, and how to get those that are absent.", "cli.data:list_splits"),
+    "build": Command("Read a set from its files, declare your own, or generate scenes.", "cli.data:build", "NAME"),
+    "describe": Command(
+        "Count images, captions and words.", "analysis.describe:describe", "NAME", task="comparing", prints=RESULT
+    ),
+    "verify": Command("Check the counts and ids of a set.", "cli.data:verify", "NAME"),
+    "export": Command("Write scenes in the layout of COCO.", "cli.data:export", "NAME"),
+    "remove": Command("Remove a set from the cache.", "cli.data:remove", "NAME"),
+}
+# The panels of the help: a line a command, whose own help describes it.
+PANELS: dict[str, dict[str, Any]] = {
+    "Evaluate": {
+        "eval": Command(
+            "Rank, measure and report systems.", "cli.evaluate:run", "[FILE...]",
+            of="evaluation.run:evaluate", prints=REPORT, also=("threads",), usual=USUAL,
+        ),
+        "choice": Command(
+            "Choose the right caption: SugarCrepe, VALSE, your own.", "analysis.choice:choice", "FILE...",
+            prints=RESULT,
+        ),
+        "unimodal": Command(
+            "Rank items of one modality, judged by labels.", "unimodal.evaluate:evaluate_unimodal", "FILE",
+            task="ranking", prints=REPORT,
+        ),
+        "correlate": Command(
+            "Correlate relevances with human judgements.", "human.study:correlate", "DATA",
+            prints=(*RESULT, "figure"),
+        ),
+        "metrics": Command("List or explain the metrics.", "cli.metrics:run", "[METRIC...]"),
+    },
+    "Compare and show": {
+        "compare": Command(
+            "Test systems against each other.", "analysis.comparison:compare", REPORTS, prints=RESULT
+        ),
+        "compare-sets": Command(
+            "Compare systems by their means over test sets.", "analysis.many_sets:compare_sets", REPORTS, prints=RESULT
+        ),
+        "show": Command("Print saved reports again.", "analysis.joint:show", REPORTS, prints=RESULT),
+        "agree": Command(
+            "Show how far metrics agree on the order of systems.", "analysis.agree:agree", REPORTS, prints=RESULT
+        ),
+        "slice": Command(
+            "Break a metric down by a property of queries.", "analysis.slices:slice", REPORTS, prints=RESULT
+        ),
+        "page": Command(
+            "Write a page: tables, charts, single queries.", "cli.page:run", REPORTS, of="analysis.page:page"
+        ),
+        "export": Command(
+            "Write a report in the format of another tool.", "cli.export:run", REPORTS, of="exchange.export:export"
+        ),
+    },
+    "Test sets, relevance, vectors": {
+        "encode": Command("Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL..."),
+        "inspect": Command("Show what a file holds and how it would be read.", "cli.inspect:run", "FILE"),
+        "data": ("Test sets: list, build, describe, verify, export, remove.", SETS),
+        "spice": Command("Parse captions for SPICE, or read and write parsed ones.", "cli.cache:spice"),
+        "cache": Command("Show or clear what is kept in the cache.", "cli.cache:cache", "[KIND]"),
+    },
+    "Training, installation": {
+        "train-reference": Command("Train a model with a loss of the papers.", "cli.train:run", prints=RESULT),
+        "doctor": Command("Report what is installed and whether it works.", "cli.doctor:run"),
+        "demo": Command("Evaluate vectors made from the captions of COCO 5K.", "cli.demo:run"),
+    },
+}  # fmt: skip
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
     "6 disk, 130 interrupted."
 )
-
-app = typer.Typer(
-    name="vsebench",
-    cls=Commands,
-    help="Exact, complete evaluation of image-text retrieval.",
-    epilog=EPILOG,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+CONTEXT = {
+    "help_option_names": ["-h", "--help"], "max_content_width": 100,
+    "token_normalize_func": lambda word: word.replace("_", "-"),
+}  # fmt: skip
 
 
-def _version(show: bool) -> None:
-    if show:
-        typer.echo(f"vsebench {__version__}")
-        raise typer.Exit
+def _version(ctx: click.Context, _option: click.Parameter, shown: bool) -> None:
+    if shown:
+        click.echo(f"vsebench {__version__}")
+        ctx.exit()
 
 
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Exact, complete evaluation of image-text retrieval."""
-    gc.enable()
-
-
-# The panels of the help: a line a command, whose own help describes it.
-PANELS: dict[str, dict[str, tuple[Any, str] | Analysis]] = {
-    "Evaluate": {
-        "eval": (evaluate.run, "Rank, measure and report systems."),
-        "choice": ANALYSES["choice"],
-        "unimodal": ANALYSES["unimodal"],
-        "correlate": ANALYSES["correlate"],
-        "metrics": (metrics.run, "List or explain the metrics."),
-    },
-    "Compare and show": {
-        "compare": ANALYSES["compare"],
-        "agree": ANALYSES["agree"],
-        "slice": ANALYSES["slice"],
-        "page": (page.run, "Write a page: tables, charts, single queries."),
-        "export": (export.run, "Write a report in the format of another tool."),
-    },
-    "Test sets, relevance, vectors": {
-        "encode": (encode.run, "Encode images and captions with a pretrained model."),
-        "inspect": (inspect.run, "Show what a file holds and how it would be read."),
-        "data": (data.app, "Test sets: list, build, describe, verify, remove."),
-        "spice": (spice.app, "Parsed captions for SPICE: build, export, import."),
-        "cache": (cache.app, "What is kept in the cache: list, clear."),
-    },
-    "Training, installation": {
-        "train-reference": (train.run, "Train a model with a loss of the papers."),
-        "doctor": (doctor.run, "Report what is installed and whether it works."),
-        "demo": (demo.run, "Evaluate vectors made from the captions of COCO 5K."),
-    },
-}
-
-
-def _declare() -> None:
-    for panel, commands in PANELS.items():
-        for name, found in commands.items():
-            if isinstance(found, Analysis):
-                app.command(name, short_help=found.words, rich_help_panel=panel)(lambda: None)  # see usage.Commands
-            elif isinstance(found[0], typer.Typer):
-                app.add_typer(found[0], name=name, short_help=found[1], rich_help_panel=panel)
-            else:
-                more: dict[str, Any] = {"cls": Grouped, "epilog": EVAL_EPILOG} if name == "eval" else {}
-                app.command(name, short_help=found[1], rich_help_panel=panel, **more)(found[0])
-
-
-_declare()
+VERSION = click.Option(
+    ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+    help="Print the version and exit.",
+)  # fmt: skip
+app = Commands(
+    "vsebench", PANELS, help="Exact, complete evaluation of image-text retrieval.", epilog=EPILOG,
+    context_settings=CONTEXT, callback=gc.enable, params=[VERSION],
+)  # fmt: skip
 
 
 def main() -> None:

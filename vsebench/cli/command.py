@@ -1,57 +1,54 @@
-"""A command: its flags, errors and exit codes, and what is checked before it begins.
+"""How a command runs: its errors and exit codes, and what is checked before it begins.
 
-Every result can be written and replaces no input, and the environment is none that other packages would end the process
-over.
+Every result can be written, no file is read that a result would replace, and the environment is none that other
+packages would end the process over.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from ..environment import THREADS
 from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, DiskError, UsageError, VsebenchError, printable
-from ..files.regular import expanded
 from ..options import command_line
-from .blocks import Flags, Function, extended, parameters
+from .signatures import Command, Function, Made, arguments
 from .terminal import Terminal, discard_stdout, fail, message_of, system_error
 
 # The parameters of commands that name a file to be written. Whatever else names a file is an input.
 WRITTEN = ("output", "per_query", "save_run", "figure")
-FOLDERS = ("figures",)  # in which files are written
 
 
-def command(function: Function) -> Function:
-    """A command: a function of a ``Terminal`` and of options; the options of ``blocks.Flags`` are added.
+def made(name: str, found: Command) -> Made:
+    """The command of a name, which calls its function, and prints and writes what that returns."""
 
-    The files that it writes are checked first, and every failure ends with one message on stderr and the documented
-    exit code.
-    """
-
-    def run(*, as_json: bool, quiet: bool, no_progress: bool, notes: bool, **kwargs: Any) -> Any:
+    def run(*, as_json: bool, quiet: bool, notes: bool, **given: Any) -> None:
         try:
             with command_line():
                 check_environment()
-                in_files = check_files(kwargs)
+                terminal = Terminal(as_json=as_json, quiet=quiet, notes=notes)
+                given = arguments(command.options, given)
+                results = results_of(given)
                 if isinstance(sys.stdout, ClosedStdout):
-                    sys.stdout.needed = not in_files
-                return function(Terminal(as_json, quiet, no_progress, notes), **kwargs)
+                    sys.stdout.needed = given.get("output") is None and "out" not in given
+                with writing(results):
+                    _run(found, command, terminal, given)
         except VsebenchError as error:
             _fail(message_of(error), error.exit_code)
         except KeyboardInterrupt as interrupt:
             _fail(str(interrupt) or "interrupted; no file is half-written", INTERRUPTED)
         except BrokenPipeError:
             discard_stdout()  # the reading program (head, less) has closed the pipe
-            raise typer.Exit(0) from None
-        except (typer.Exit, typer.Abort):
+            raise click.exceptions.Exit(0) from None
+        except (click.exceptions.Exit, click.Abort):
             raise
         except MemoryError:
             _fail("not enough memory for this input\n  fix: free memory or evaluate a smaller file", ENGINE_FAILURE)
@@ -63,59 +60,77 @@ def command(function: Function) -> Function:
             what = f"unexpected {type(error).__name__}: {printable(str(error))}"
             _fail(f"{what}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback", ENGINE_FAILURE)
 
-    return extended(run, function, parameters(Flags), ["terminal"])
+    command = Made(name, found, run)
+    return command
+
+
+def results_of(given: Mapping[str, Any]) -> list[Path]:
+    """The files that the arguments of a command name for its results."""
+    found = [Path(given[name]) for name in WRITTEN if name != "save_run" and given.get(name) is not None]
+    if given.get("save_run") is not None:
+        from ..evaluation import saved_run
+
+        found += saved_run.files(Path(given["save_run"])).values()
+    return found
+
+
+def _run(found: Command, command: Made, terminal: Terminal, given: dict[str, Any]) -> None:
+    function = Command.load(found.function)
+    own = next(iter(inspect.signature(function).parameters), "") == "terminal"
+    if not found.prints:
+        function(terminal, **given)
+        return
+    from .results import Output
+
+    output = Output(terminal, **{name: given.pop(name) for name in found.prints})
+    if given.get("lists", 0) is None:
+        given["lists"] = output.kept
+    result = function(terminal, **given) if own else _public(found, function, command, terminal, given)
+    if result is not None:
+        output.deliver(result)
+
+
+def _public(found: Command, function: Function, command: Made, terminal: Terminal, given: dict[str, Any]) -> Any:
+    """The result of a public function, with its progress."""
+    from ..evaluation.assemble import with_command
+
+    first = given.pop(command.first.name) if command.first else ()
+    if "bar" in inspect.signature(function).parameters:
+        return function(first, **given, bar=terminal.progress)
+    if not found.task:
+        return function(first, **given)
+    with terminal.progress(found.task) as progress:
+        result = function(first, **given, progress=progress)
+    return with_command(result) if "per_query" in found.prints else result
 
 
 def _fail(message: str, code: int) -> None:
     fail(message)
-    raise typer.Exit(code)
+    raise click.exceptions.Exit(code)
 
 
-def check_files(given: Mapping[str, Any]) -> bool:
-    """Check before anything is read that the results can be written, do not replace an input, and are not two in one.
-
-    Args:
-        given: the values of a command's parameters by name.
-
-    Returns:
-        Whether the result of the command is written to a file, or to a folder (``--out``).
+@contextlib.contextmanager
+def writing(results: Sequence[Path]) -> Iterator[None]:
+    """Check that files can be written and are not two in one, and refuse to read them inside.
 
     Raises:
         UsageError: naming the file.
         DiskError: the disk is full or read-only, or there is no permission.
     """
-    named = {name: path for name in WRITTEN if (path := given.get(name)) is not None}
-    if not named:
-        return "out" in given
-    from ..evaluation import saved_run
+    if not results:
+        yield
+        return
     from ..files.atomic import check_writable, refuse_overwriting
+    from ..files.regular import guarded
 
-    results = [path for name, path in named.items() if name != "save_run"]
-    if "save_run" in named:
-        results += saved_run.files(named["save_run"]).values()
     for path in results:
         if str(path) == "-":
             raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")
-    refuse_overwriting(
-        results, list(named_files(value for name, value in given.items() if name not in (*WRITTEN, *FOLDERS)))
-    )
+    refuse_overwriting(results, [])
     for path in results:
         check_writable(path)
-    return "output" in named or "out" in given
-
-
-def named_files(values: Iterable[Any]) -> Iterator[Path]:
-    """The files and folders that exist among values, as in ``FILE``, ``NAME=FILE``, ``wmd:FILE`` and ``FILE,FILE``."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from named_files(value)
-        elif isinstance(value, (str, Path)):
-            text = str(value)
-            for word in dict.fromkeys([text, *text.split(","), *re.split("[,=]", text), *re.split("[,:=]", text)]):
-                path = expanded(word) if word[:1] != "~" or "/" in word else Path(word)
-                with contextlib.suppress(OSError, ValueError):
-                    if word and path.exists():
-                        yield path
+    with guarded(lambda path: refuse_overwriting(results, [path])):
+        yield
 
 
 class ClosedStdout(io.StringIO):

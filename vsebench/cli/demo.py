@@ -7,12 +7,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from .command import command
-from .results import deliver
+from .results import Output
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -28,14 +25,12 @@ task of 5,000 images x 25,000 captions can be run without leakage, and the repor
 Their values describe no model."""
 
 
-@command
-def run(
-    terminal: Terminal,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the vectors and the report of each system, and page.html.")
-    ] = OWN,
-) -> None:
-    """Compute vectors of two systems from the captions of COCO 5K, evaluate their files, and write a page of both."""
+def run(terminal: Terminal, *, out: Path = OWN) -> None:
+    """Compute vectors of two systems from the captions of COCO 5K, evaluate their files, and write a page of both.
+
+    Args:
+        out: folder for the vectors and the report of each system, and page.html.
+    """
     import numpy as np
 
     import vsebench
@@ -69,7 +64,7 @@ def run(
             report = vsebench.evaluate(file, metrics=METRICS, lists=KEPT, progress=progress)
         reports[name] = with_command(report)
         reports[name].save(out / f"{name}.json")
-    deliver(terminal, vsebench.joint(reports), full=False)
+    Output(terminal).deliver(vsebench.joint(reports))
     page = f"{shown}: tables, charts and single queries of both; open it in a browser"
     try:
         vsebench.page(reports).save(shown)

@@ -12,16 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-import typer
+import click
 
 from .. import __version__
 from ..environment import has_driver
 from ..errors import GATE_NOT_MET
-from .command import command
 from .terminal import Terminal, listing
 
 State = Literal["ok", "absent", "fault"]
-CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl")
+CORE = ("numpy", "scipy", "pandas", "numba", "click", "rich", "pydantic", "platformdirs", "threadpoolctl")
 # Optional package -> the extra that installs it, what it is for; torch and Java have checks of their own.
 OPTIONAL: dict[str, tuple[str, str]] = {
     "eccv-caption": ("text", "COCO ids, ECCV Caption and CxC judgements"),
@@ -147,11 +146,11 @@ def _splits() -> list[Finding]:
     from ..scenes.settings import is_name
     from ..sets import catalogue as splits
 
-    return [
-        Finding(f"split {r.name}", "absent" if r.available == "absent" else "ok", r.available, r.needs or None)
-        for r in splits.status()
-        if not is_name(r.name)  # scenes need nothing that could be absent
-    ]
+    known = [r for r in splits.status() if not is_name(r.name)]  # scenes need nothing that could be absent
+    absent = [r.name for r in known if r.available == "absent"]
+    found = [Finding(f"split {r.name}", "ok", r.available) for r in known if r.name not in absent]
+    more = Finding("other sets", "absent", ", ".join(absent), "vsebench data list says how to get each")
+    return [*found, *[more] * bool(absent)]
 
 
 def _torch() -> Finding:
@@ -236,7 +235,6 @@ def _java() -> Finding:
 MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
 
-@command
 def run(terminal: Terminal) -> None:
     """Report what is installed and whether it works; exit code 1 when there is a fault."""
     from . import doctor
@@ -246,4 +244,4 @@ def run(terminal: Terminal) -> None:
     document = {"schema": "vsebench/doctor/1", "findings": [asdict(f) for f in findings]}
     terminal.answer(document, listing(("", "what", "found", "what to do"), rows))
     if any(f.state == "fault" for f in findings):
-        raise typer.Exit(GATE_NOT_MET)
+        raise click.exceptions.Exit(GATE_NOT_MET)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, count_of
 from ..log import logged
 from ..options import settings, spell
 from ..pretrained.choices import Choices
-from .blocks import options_of
-from .command import check_files, command
+from .command import writing
 from .terminal import Terminal
 from .train import trainer
 
@@ -24,73 +21,25 @@ if TYPE_CHECKING:
 RESUME = "interrupted; the same command goes on after the last finished part"
 
 
-@command
-@options_of(Choices)
 def run(
     terminal: Terminal,
-    model: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL",
-            help="open_clip:NAME/WEIGHTS, sentence-transformers:NAME or the folder of such a model, one or several; or "
-            "a checkpoint or the folder of a run of train-reference.",
-        ),
-    ],
-    images: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Of a pretrained model: folder, parquet or .tar shards; one, or one a set. Repeatable.",
-        ),
-    ] = None,
-    captions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file."),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Declared, such as f30k: its images and captions; or a set of `vsebench choice`. Repeatable.",
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Evaluate the files: a table of the models for every set."),
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a checkpoint: other data than those it was trained on.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Of a checkpoint: the array of --data, where that is a file of several."),
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Of a checkpoint: train, val or test (the default). Of captions: a value of field split, or all.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="The .npz file, or folder of several; by default named after the model.",
-        ),
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Images or captions at once; 64."),
-    ] = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda; GPUs: all, or 0,1.")] = "auto",
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, max=1024, metavar="N", help="On the CPU; all by default."),
-    ] = None,
-    **choices: Any,
+    model: Sequence[str],
+    *,
+    images: Sequence[Path] = (),
+    captions: Path | None = None,
+    split: Sequence[str] = (),
+    metrics: str | None = None,
+    data: str | None = None,
+    key: str | None = None,
+    part: str | None = None,
+    target: Path | None = None,
+    batch: int | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    lower: bool = False,
+    template: str | None = None,
+    precision: str = "fp32",
+    context_length: int | None = None,
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
@@ -98,15 +47,36 @@ def run(
     The same command goes on after an interrupt, and keeps finished files.
 
     vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k
+
+    Args:
+        model: open_clip:NAME/WEIGHTS, sentence-transformers:NAME or the folder of such a model, one or several; or a
+            checkpoint or the folder of a run of train-reference.
+        images: of a pretrained model: folder, parquet or .tar shards; one, or one a set.
+        captions: their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file.
+        split: declared, such as f30k: its images and captions; or a set of `vsebench choice`.
+        metrics: evaluate the files: a table of the models for every set.
+        data: of a checkpoint: other data than those it was trained on.
+        key: of a checkpoint: the array of --data, where that is a file of several.
+        part: of a checkpoint: train, val or test (the default). Of captions: a value of field split, or all.
+        target: the .npz file, or folder of several; by default named after the model.
+        batch: images or captions at once; 64 by default.
+        device: cpu or cuda; several GPUs: all, or 0,1.
+        threads: on the CPU; all by default.
+        lower: captions in lower case.
+        template: a prompt with {} in the place of the caption.
+        precision: of weights and computation: fp32, bf16 or fp16.
+        context_length: cut captions to so many tokens; else to those of the model.
     """
+    choices: dict[str, Any] = {"lower": lower, "template": template, "precision": precision}
+    choices["context_length"] = context_length
     from ..pretrained import names
     from ..pretrained.encode import BATCH
 
     if len(model) == 1 and names.find(model[0]) is None:
         given: dict[str, Any] = {"images": images, "captions": captions, "key": key, "split": split, "batch": batch}
         given |= {"threads": threads, "metrics": metrics, **settings(Choices(**choices))}
-        check_files({"output": out, "model": model})
-        _checkpoint(terminal, Path(model[0]), data, part, out, device, given)
+        with writing([] if target is None else [target]):
+            _checkpoint(terminal, Path(model[0]), data, part, target, device, given)
         return
     if data is not None or key is not None:
         name = "--key" if data is None else "--data"
@@ -116,11 +86,11 @@ def run(
             "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
         )
     options = {"captions": captions, "split": split or None, "part": part, "device": device, "threads": threads}
-    _pretrained(terminal, model, images, metrics, {"output": out, "batch": batch or BATCH, **options, **choices})
+    _pretrained(terminal, model, images, metrics, {"output": target, "batch": batch or BATCH, **options, **choices})
 
 
 def _pretrained(
-    terminal: Terminal, models: list[str], images: list[Path], metrics: str | None, options: dict[str, Any]
+    terminal: Terminal, models: Sequence[str], images: Sequence[Path], metrics: str | None, options: dict[str, Any]
 ) -> None:
     import vsebench
 
@@ -169,7 +139,7 @@ def _tables(terminal: Terminal, files: Sequence[EncodedFile], models: int, metri
     import vsebench
 
     from .evaluate import together
-    from .results import deliver, remark
+    from .results import Output, remark
 
     sets, documents = len(files) // models, []
     for at in range(sets):
@@ -187,7 +157,7 @@ def _tables(terminal: Terminal, files: Sequence[EncodedFile], models: int, metri
             remark(terminal, table)
         else:
             terminal.say(f"\n{name}" if sets > 1 else "")
-            deliver(terminal, table)
+            Output(terminal).deliver(table)
     return documents
 
 
@@ -214,7 +184,7 @@ def _checkpoint(
         if name in ("captions", "images", "key")
     }
     for name, value in given.items():
-        if value not in (None, []) and (name not in named or not checkpoint.exists()):
+        if value not in (None, [], ()) and (name not in named or not checkpoint.exists()):
             from ..pretrained.names import HOW
 
             if not checkpoint.exists():

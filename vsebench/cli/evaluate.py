@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ..evaluation.options import Options
-from .blocks import options_of
-from .command import command
-from .results import report_options
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -21,28 +15,17 @@ if TYPE_CHECKING:
 System = tuple[str, Path | None, Path | None]  # its name, and the files of its images (or both sides) and texts
 
 
-@command
-@report_options
-@options_of(Options)
-def run(
-    terminal: Terminal,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Embeddings: .npz, .npy, .safetensors, .pt, .h5, .parquet, or a folder of shards. Each file that "
-            "holds images and texts is a system (NAME=FILE names it); a file that holds images only and the file of "
-            "texts behind it are one.",
-        ),
-    ] = None,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Of several systems: show the interval of every value.")
-    ] = False,
-    **given: Any,
-) -> Any:
+def run(terminal: Terminal, files: Sequence[str], *, intervals: bool = False, **given: Any) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
 
     FILE holds image and text vectors; known ids select the split. Languages: de.npz ja.npz --split xflickrco.
+
+    Example: vsebench eval embeddings.npz --metrics R@1,RSum,eccv -o A.json
+
+    Args:
+        files: embeddings (.npz, .npy, .safetensors, .pt, .h5, .parquet, or a folder of shards), or images and the texts
+            behind them; several are systems, and NAME=FILE names one.
+        intervals: of several systems: show the interval of every value.
     """
     import vsebench
 
@@ -50,12 +33,10 @@ def run(
     from ..evaluation.assemble import with_command
 
     gains, save_run = given.pop("gains"), given["save_run"]
-    given |= {"run": given["run"] or None, "gains": ",".join(gains) if gains else ()}
-    given |= {"judgements": given["judgements"] or ()}
-    given |= {name: given[name] or None for name in ("scores", "fuse", "rerank", "index")}
-    systems = systems_of(files or [], given.pop("texts"), bool(given["scores"] or given["run"]), save_run)
+    given |= {"gains": ",".join(gains) if gains else ()}
+    systems = systems_of(files, given.pop("texts"), bool(given["scores"] or given["run"]), save_run)
     split = given["split"]
-    runs = {} if save_run is None else saved_run.files(save_run)
+    runs = {} if save_run is None else saved_run.files(Path(save_run))
     reports: dict[str, Report] = {}
     for name, images, texts in systems:
         with terminal.progress("ranking" if len(systems) == 1 else f"ranking {name}") as progress:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-
-import typer
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import BadInput, UsageError, VsebenchError
-from ..evaluation.options import Options
-from .blocks import options_of
-from .command import command
 from .terminal import Terminal, listing
 
 if TYPE_CHECKING:
+    from ..evaluation.inputs import Input
     from ..evaluation.request import Request
     from ..files.caption_rows import CaptionRows
     from ..files.formats import Format
@@ -27,43 +24,65 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@command
-@options_of(Options, ["texts", "split", "image_key", "text_key", "scores_key", "captions_per_image"])
 def run(
     terminal: Terminal,
-    file: Annotated[
-        Path,
-        typer.Argument(help="Embeddings, scores, lists, judgements, captions, or the folder of a run."),
-    ],
-    scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix (default: by its content).")] = False,
+    file: Path,
+    *,
+    scores: bool = False,
     texts: Path | None = None,
     split: str | None = None,
-    captions_per_image: int | None = None,
     image_key: str | None = None,
     text_key: str | None = None,
     scores_key: str | None = None,
+    image_ids: Path | None = None,
+    text_ids: Path | None = None,
+    query_ids: Path | None = None,
+    corpus_ids: Path | None = None,
+    judgements: Sequence[str] = (),
+    captions_per_image: int | None = None,
 ) -> None:
     """Show what a file holds and how it would be read. Evaluates nothing.
 
     Ends with exit code 3 and the reason when the file could not be evaluated.
+
+    Args:
+        file: embeddings, scores, lists, judgements, captions, or the folder of a run or a test set.
+        scores: the file is a score matrix; by default its content decides.
+        texts: text vectors, if the file has images only.
+        split: coco-5k, coco-1k, f30k, custom, or FOLDER of BEIR or MTEB; by ids by default.
+        image_key, text_key, scores_key: name of an array in the file.
+        image_ids, text_ids, query_ids, corpus_ids: ids of the rows of a side: .npy, a JSON list, or one a line.
+        judgements: your judgements, as for eval.
+        captions_per_image: texts an image, in order, for files without ids.
     """
     from ..evaluation.request import request
-    from ..files.formats import sniff
+    from ..files.formats import FORMATS, sniff
     from ..files.members import arrays
+    from ..files.regular import inside
+    from ..sets.folders import is_test_set
 
-    given = {"texts": texts, "split": split, "captions_per_image": captions_per_image, "scores_key": scores_key}
-    keys = {"image_key": image_key, "text_key": text_key}
-    asked = request(**{"scores" if scores else "images": file, **given, **keys})
-    path = asked.images if asked.scores is None else asked.scores[0].value  # of a run folder the file in it
-    kind = sniff(path)
-    document = {
+    given: dict[str, Any] = {
+        "texts": texts, "split": split, "image_key": image_key, "text_key": text_key, "scores_key": scores_key,
+        "image_ids": image_ids, "text_ids": text_ids, "query_ids": query_ids, "corpus_ids": corpus_ids,
+        "judgements": judgements, "captions_per_image": captions_per_image,
+    }  # fmt: skip
+    path, part = inside(file)
+    if of_set := is_test_set(path):
+        given["split"] = str(file)
+    asked = request(**{"scores" if scores else "images": path, **given})
+    if not of_set:  # of a run folder the file in it
+        path = asked.images if asked.scores is None else asked.scores[0].value
+    kind = FORMATS["folder"] if of_set else sniff(path)
+    document: dict[str, Any] = {
         "schema": "vsebench/inspect/1", "files": [path.name], "format": kind.name, "arrays": [], "matched": None,
         "notes": [],
     }  # fmt: skip
     fault: VsebenchError | None = None
     try:
-        if asked.scores is None and texts is None and _in_words(path, kind, asked):
-            _of_text(path, asked, document)
+        if of_set:
+            _of_folder(asked, document)
+        elif part or (asked.scores is None and asked.texts is None and _in_words(path, kind, asked)):
+            _of_text(path, asked, given, document, part)
         else:
             _of_arrays(path, asked, document)
     except VsebenchError as error:
@@ -77,10 +96,41 @@ def run(
         raise fault
 
 
-def _in_words(path: Path, kind: Format, asked: Request) -> bool:
-    """Whether a file is text, or a table without vectors."""
-    from ..files.arrow_tables import has_vectors
+def _of_folder(asked: Request, document: dict[str, Any]) -> None:
+    """Queries, a corpus and judgements."""
+    from ..evaluation.inputs import Input
+    from ..files.read_pairs import read_pairs
+    from ..log import logged
 
+    assert asked.folder is not None
+    with logged() as log:
+        test = asked.folder.test
+        roles = zip(test.sides, ("queries", "corpus"), strict=True)
+        document["arrays"] = [_ids(f"{side.name}_ids", asked.folder.items(role)[0]) for side, role in roles]
+        _count(read_pairs(asked.folder.judgements, None), "--split FOLDER", document)
+        _judge(asked, Input(test, None, asked.folder.where))
+        document["matched"] = _matched(test, log)
+
+
+def _judge(asked: Request, data: Input) -> None:
+    """Note what is odd about what is evaluated, and how judgements that are given fit it."""
+    from ..evaluation.plan import load_judgements
+    from ..evaluation.system import audit
+    from ..log import note
+
+    audit(data)
+    for name, source in load_judgements(asked.judgements, asked.level, data.split, None, data.judged).items():
+        note(*(f"{name}: {sentence}" for sentence in source.notes))
+
+
+def _in_words(path: Path, kind: Format, asked: Request) -> bool:
+    """Whether a file is text, a table without vectors, or the rows that an index found."""
+    from ..files.arrow_tables import has_vectors
+    from ..files.pairs import LISTS
+    from ..files.read_pairs import read_pairs
+
+    if kind.matrix and not (asked.image_key or asked.text_key):
+        return _tried(lambda: read_pairs(path, None, LISTS))[0] is not None
     if kind.name != "parquet" or asked.image_key or asked.text_key:
         return kind.name in ("text", "json", "gzip")
     kind.require(path)
@@ -113,12 +163,13 @@ def _of_arrays(path: Path, asked: Request, document: dict[str, Any]) -> None:
                 arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
             document |= {"files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays}
             if of_queries:
-                document["notes"].append("queries and a corpus: eval takes them with --judgements")
-                asked = replace(asked, judgements={"": ()})
+                document["notes"].append("queries and a corpus: eval takes them with --judgements or --split FOLDER")
+                asked = asked if asked.judgements else replace(asked, judgements={"": ()})
             if given is None:
                 found = inputs.of_vectors(raw, asked, asked.split)
             else:
                 found = inputs.of_scores(raw, given, asked, asked.split)
+            _judge(asked if asked.judgements != {"": ()} else replace(asked, judgements={}), found)
             document["matched"] = _matched(found.split, log)
         except VsebenchError:
             document["notes"] += log.notes
@@ -143,19 +194,21 @@ def _holds_scores(path: Path, asked: Request) -> bool:
     return False
 
 
-def _of_text(path: Path, asked: Request, document: dict[str, Any]) -> None:
+def _of_text(
+    path: Path, asked: Request, given: Mapping[str, Any], document: dict[str, Any], part: tuple[str, ...] = ()
+) -> None:
     """A result of vsebench, captions, retrieved lists, judgements, labels, or a table by id, as ``eval`` reads them."""
     from ..files.captions import EVERY, all_of_file, lines_of
     from ..files.pairs import JUDGED, LISTS
     from ..files.read_pairs import read_pairs
     from ..relevance.own import read_labels
 
-    if (own := _tried(lambda: _of_results(path))[0]) is not None:
+    if not part and (own := _tried(lambda: _of_results(path))[0]) is not None:
         document |= own
         return
     rows, no_captions = _tried(lambda: all_of_file(path), lambda: all_of_file(path, EVERY))
-    lists, no_lists = _tried(lambda: read_pairs(path, None, LISTS, both=None))
-    judged, no_judgements = _tried(lambda: read_pairs(path, None, JUDGED))
+    lists, no_lists = _tried(lambda: read_pairs(path, None, LISTS, both=None, part=part))
+    judged, no_judgements = (None, None) if part else _tried(lambda: read_pairs(path, None, JUDGED))
     # The reader of captions takes any words behind an id, and that of judgements any text as the id of an item.
     sentences = _sentences(() if rows is None else rows.captions or ())
     items = [item for one in judged or lists or () if one.number is None for item in map(str, one.items.tolist())]
@@ -164,25 +217,49 @@ def _of_text(path: Path, asked: Request, document: dict[str, Any]) -> None:
     elif no_captions is not None and _sentences(items):
         raise no_captions
     elif lists or judged:
-        _of_pairs(path, lists, judged, asked, document)
+        _of_pairs(":".join([str(path), *part]), lists, judged, asked, given, document)
     elif labels := _tried(lambda: read_labels(path))[0]:
         of = {f"{side}_id": ids for side, ids in labels.ids.items() if ids is not None}
         document["arrays"] = [_ids(name, ids) for name, ids in of.items()]
         document["notes"].append("class labels: give them with --judgements NAME=labels:FILE")
+    elif not part and not _sentences(_tried(lambda: lines_of(path))[0] or ()) and _of_candidates(path, document):
+        if _tried(lambda: _by_id(path))[0]:
+            document["notes"].append(_COLUMNS)
     elif table := _tried(lambda: _by_id(path))[0]:
         document["arrays"] = [
             {"name": name, "shape": [len(values)], "dtype": "values", "first": values[:3]}
             for name, values in table.items()
         ]
-        document["notes"].append("columns by id: give them to --only FILE:COLUMN=VALUE, or to vsebench slice --file")
+        document["notes"].append(_COLUMNS)
     elif (lines := _tried(lambda: lines_of(path))[0]) and 2 * sum(map(_has_number, lines)) < len(lines):
         document["arrays"] = [{"name": "captions", "shape": [len(lines)], "dtype": "text", "first": list(lines[:3])}]
         document["notes"].append("captions without ids, one a line: give them with --captions, in the order of the ids")
+    elif no_lists is not None and "has the predictions of" in no_lists.what:
+        raise no_lists
     else:
         read = {"captions": no_captions, "retrieved lists": no_lists, "judgements": no_judgements}
         what = "; ".join(f"as {name}, {error.what}" for name, error in read.items() if error is not None)
         fix = "run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file"
         raise BadInput(f"cannot be read ({what})", where=path, fix=fix)
+
+
+_COLUMNS = "columns by id: give them to --only FILE:COLUMN=VALUE, or to vsebench slice --file"
+
+
+def _of_candidates(path: Path, document: dict[str, Any]) -> bool:
+    """Whether a file has the items that may be returned, or may not; what it has of each, and the option for it."""
+    from ..files.pairs import EXCEPT, ONLY
+    from ..files.read_pairs import read_pairs
+
+    for option, kind in {"--candidates FILE": ONLY, "--exclude FILE": EXCEPT}.items():
+        found = _tried(functools.partial(read_pairs, path, None, kind))[0] or []
+        for one in (one for one in found if one.whose or one.format != "trec"):  # other lines are judgements
+            whose = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
+            of = whose.get(one.whose, f"of {len(one.queries):,} queries")
+            array = {"name": kind.words, "shape": [len(one.items)], "dtype": "ids", "first": one.items[:3].tolist()}
+            document["arrays"].append(array)
+            document["notes"].append(f"{kind.words}, {len(one.items):,} items {of}: give them with {option}")
+    return bool(document["arrays"])
 
 
 def _sentences(texts: Sequence[str]) -> bool:
@@ -228,38 +305,48 @@ def _of_captions(rows: CaptionRows, document: dict[str, Any]) -> None:
     )
 
 
-def _of_pairs(
-    path: Path, lists: list[Pairs] | None, judged: list[Pairs] | None, asked: Request, document: dict[str, Any]
-) -> None:
-    """Retrieved lists, judgements, or pairs that may be both."""
+def _count(pairs: Sequence[Pairs], option: str, document: dict[str, Any]) -> None:
+    """What retrieved lists or judgements are, how many, and the option that takes them."""
     import numpy as np
 
+    for one in pairs:
+        shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
+        words = " ".join(filter(None, (one.kind.words, one.direction)))
+        array = {"name": words, "shape": shape, "dtype": "lists" if one.kind.listed else one.kind.number}
+        document["arrays"].append({**array, "first": one.queries[:3].tolist()})
+        document["format"] = one.format
+        sizes = f"{len(one.queries):,} queries, {len(one.items):,} items, {len(one.query):,} pairs"
+        limits = ", or with --candidates or --exclude as items of each query" * (
+            one.number is None and not one.kind.listed
+        )
+        document["notes"] += [*one.notes, f"{words} ({sizes}): give them with {option}{limits}"]
+
+
+def _of_pairs(
+    path: str, lists: list[Pairs] | None, judged: list[Pairs] | None, asked: Request, given: Mapping[str, Any],
+    document: dict[str, Any],
+) -> None:  # fmt: skip
+    """Retrieved lists, judgements, or pairs that may be both."""
     from ..evaluation import inputs
-    from ..evaluation.request import request
+    from ..evaluation.request import IDS, request
     from ..files.pairs import place
-    from ..log import logged
+    from ..log import logged, note
     from ..sets import items
     from ..sets.catalogue import load_split
 
-    options = {"--run": lists, "--judgements NAME=FILE": judged}
-    for option, pairs in options.items():
-        for one in pairs or ():
-            shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
-            words = " ".join(filter(None, (one.kind.words, one.direction)))
-            array = {"name": words, "shape": shape, "dtype": "lists" if one.kind.listed else one.kind.number}
-            document["arrays"].append({**array, "first": one.queries[:3].tolist()})
-            document["format"] = one.format
-            document["notes"] += one.notes
-        if pairs:
-            document["notes"].append(f"{pairs[0].kind.words}: give them with {option}")
+    _count(lists or (), "--run", document)
+    _count(judged or (), "--judgements NAME=FILE", document)
     with logged() as log:
         try:
             if lists:
-                split = inputs.read(request(run=path, split=asked.split)).split
+                data = inputs.read(request(run=path, **{name: given[name] for name in ("split", "judgements", *IDS)}))
+                split = data.split
+                _judge(asked, data)
             else:
-                split = items.split_of(judged or ()) if asked.split is None else load_split(str(asked.split))
+                named = [asked.folder.test] if asked.folder else [load_split(str(asked.split))] if asked.split else []
+                split = named[0] if named else items.split_of(judged or ())
                 for one in judged or ():
-                    place(one, split)
+                    note(*place(one, split).notes)
             document["matched"] = _matched(split, log)
         except items.UnknownItems:
             document["notes"].append("ids of no data set that is installed: eval takes --run and --judgements together")

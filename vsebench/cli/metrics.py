@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from .command import command
 from .terminal import Terminal, listing
 
 if TYPE_CHECKING:
@@ -18,14 +15,12 @@ if TYPE_CHECKING:
 ANY_K = 10
 
 
-@command
-def run(
-    terminal: Terminal,
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Metrics or suites, as in --metrics; all of them without it.")
-    ] = None,
-) -> None:
-    """List the metrics, or explain some, or a suite of them."""
+def run(terminal: Terminal, names: Sequence[str]) -> None:
+    """List the metrics, or explain some, or a suite of them.
+
+    Args:
+        names: metrics or suites, as in --metrics; all of them without it.
+    """
     from ..metrics import families
     from ..metrics.declare import HUBNESS, separate
     from ..metrics.suites import ALL, INTRA, SUITES

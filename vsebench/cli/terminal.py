@@ -23,12 +23,16 @@ EVERY = 10.0  # seconds between lines of progress
 
 
 class Terminal:
-    """What one command prints, under its flags."""
+    """What one command prints, under the flags that every command has.
 
-    def __init__(
-        self, as_json: bool = False, quiet: bool = False, no_progress: bool = False, notes: bool = False
-    ) -> None:
-        self.json, self.quiet, self.no_progress, self.notes = as_json, quiet, no_progress, notes
+    Args:
+        as_json: print one JSON document on stdout.
+        quiet: no notes, warnings or progress on stderr.
+        notes: all notes on stderr, not only the first three.
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, notes: bool = False) -> None:
+        self.json, self.quiet, self.notes = as_json, quiet, notes
 
     @functools.cached_property
     def out(self) -> Console:
@@ -87,7 +91,7 @@ class Terminal:
 
         Both say so while kernels are compiled.
         """
-        if self.quiet or self.no_progress:
+        if self.quiet:
             yield None
             return
         if not sys.stderr.isatty():

@@ -2,90 +2,117 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
 import shlex
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ..errors import MissingPackage
-from ..log import logged
-from .blocks import ReportResult, options_of
-from .command import command
+from ..errors import USAGE, MissingPackage, VsebenchError
+from ..files.regular import expanded
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from ..results.report import Report
 
 
 def trainer(module: str) -> Any:
     """A module of the trainer; by name, as the package imports vsebench and not the other way round."""
     try:
+        import safetensors  # noqa: F401
         import torch  # noqa: F401
     except ImportError as error:
-        raise MissingPackage("training needs torch", fix="pip install 'vsebench[train]'") from error
+        raise MissingPackage(f"training needs {error.name}", fix="pip install 'vsebench[train]'") from error
     return importlib.import_module(f"train_reference.{module}")
 
 
-@command
-@options_of(ReportResult, ["output", "style"])
+def open_log(file: Path | None) -> contextlib.AbstractContextManager[IO[str] | None]:
+    """The file to which lines of JSON are appended; nothing without one."""
+    return contextlib.nullcontext() if file is None else expanded(file).open("a", buffering=1, encoding="utf-8")
+
+
 def run(
     terminal: Terminal,
-    loss: Annotated[
-        str | None,
-        typer.Option(help="mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function."),
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(help="linear, cnn, vgg19, resnet152, gru, ...; or a function of yours, my_encoder.py:function."),
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="What is trained on; scenes-10k, which are generated, by default.")
-    ] = None,
-    captions: Annotated[
-        Path | None, typer.Option(help="The captions of --data, where that is a file of vectors, such as features.npz.")
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="The array of --data, where that is a file of several.")] = None,
-    config: Annotated[
-        str | None, typer.Option(help="A TOML file, or names of those that come with vsebench (vsepp,resnet152,f30k).")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(min=0, help="Passes over the captions.")] = None,
-    batch: Annotated[int | None, typer.Option(min=2, help="Pairs in a batch.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the weights and of the order of the pairs.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any other setting, as in --set loss.settings.tau=5. Repeatable.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/DATA-LOSS-seedN by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
-    smoke: Annotated[bool, typer.Option("--smoke", help="A run of seconds, to see whether everything works.")] = False,
-    output: Path | None = None,
-    style: str | None = None,
-) -> None:
+    *,
+    loss: str | None = None,
+    encoder: str | None = None,
+    data: str | None = None,
+    captions: Path | None = None,
+    key: str | None = None,
+    config: str | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    lr: float | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    settings: Sequence[str] = (),
+    out: Path | None = None,
+    log: Path | None = None,
+    resume: bool = False,
+    smoke: bool = False,
+) -> Report | None:
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
     With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes.
-    """
-    from .results import deliver, output_formats
 
-    formats = output_formats(terminal, style, output)
+    Args:
+        loss: mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function.
+        encoder: linear, cnn, vgg19, resnet152, gru, ...; or a function of yours, my_encoder.py:function.
+        data: what is trained on; scenes-10k, which are generated, by default.
+        captions: the captions of --data, where that is a file of vectors, such as features.npz.
+        key: the array of --data, where that is a file of several.
+        config: a TOML file, or names of those that come with vsebench (vsepp,resnet152,f30k).
+        epochs: passes over the captions.
+        batch: pairs in a batch.
+        lr: learning rate.
+        seed: of the weights and of the order of the pairs.
+        device: auto, cpu or cuda.
+        settings: any other setting, as in --set loss.settings.tau=5.
+        out: folder of the run; runs/DATA-LOSS-seedN by default.
+        log: append losses of steps and values of epochs to this file, a line of JSON each.
+        resume: continue the run in this folder.
+        smoke: a run of seconds, to see whether everything works.
+    """
     changes = {
         "data.name": data, "data.captions": captions and str(captions), "data.key": key, "train.epochs": epochs,
         "train.batch": batch, "train.lr": lr, "train.seed": seed, "train.device": device,
     }  # fmt: skip
     configured = trainer("config").configured
-    with logged() as log:
-        complete = configured(loss, config, encoder=encoder, smoke=smoke, changes=changes, assignments=settings)
-    for note in log.notes:
-        terminal.note(f"· {note}")
+    complete = configured(
+        loss, config, encoder=encoder, smoke=smoke, changes=changes, assignments=settings,
+        say=lambda text: terminal.note(f"· {text}"),
+    )  # fmt: skip
+    loss_name = trainer("own_file").published(complete.loss.name).replace(".py:", "-")
+    folder = Path("runs") / f"{Path(complete.data.name).stem}-{loss_name}-seed{complete.train.seed}"
+    folder = folder if out is None else expanded(out)
+    custom = any(map(trainer("own_file").file_of, (complete.loss.name, complete.model.image, complete.model.text)))
     try:
-        report, folder = trainer("train").run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
+        with terminal.progress("training") as update, open_log(log) as stream:
+
+            def record(step: int, values: dict[str, Any]) -> None:
+                if update is not None and "epoch" in values:
+                    update(step, round(step / values["epoch"] * complete.train.epochs))
+                if stream is not None:
+                    stream.write(json.dumps({"step": step, **values}) + "\n")
+
+            report = trainer("train").train(complete, folder, resume=resume, say=terminal.note, log=record)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
-    if report is None:  # the first process of torchrun prints it
-        return
-    deliver(terminal, report, formats, output)
+    except Exception as error:
+        if not custom or isinstance(error, (VsebenchError, OSError)):
+            raise
+        traceback.print_exc()  # of the function of the user
+        raise click.exceptions.Exit(USAGE) from None
+    if trainer("parallel").rank():  # the first process of torchrun prints the report
+        return None
     again, file = f"vsebench eval {shlex.quote(str(folder))}", shlex.quote(str(folder / "embeddings.npz"))
     if "|labels:" in report.signature:  # of images alone
         again = f"vsebench unimodal {file} --labels {file}"
         again += " --label-distance miou" if "|labels:miou" in report.signature else ""
     terminal.note(f"· the run is in {folder}; evaluate it again with: {again}")
+    return report  # type: ignore[no-any-return]

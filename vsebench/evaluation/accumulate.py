@@ -87,8 +87,11 @@ class Accumulator:
             )
         bound(evaluate, (), options)
         asked = Options(split=split, captions_per_image=captions_per_image, **options)
-        split, captions_per_image = asked.split, asked.captions_per_image
         checked = request(**vars(asked))  # what is wrong is refused now
+        if checked.folder is not None:
+            what = "split is a folder of queries and a corpus, which Accumulator does not read"
+            raise UsageError(what, fix="collect the vectors, and give them to vsebench.evaluate")
+        split, captions_per_image = checked.split, asked.captions_per_image
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
         loaded = split if isinstance(split, TestSet) else None

@@ -24,7 +24,7 @@ from ..log import note, said, warn
 from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..options import spell
-from ..rank.ties import EXPECTED
+from ..rank.ties import DOCID, EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, in_folds, is_gains, load
 from ..results import table
@@ -35,7 +35,7 @@ from ..results.values import SIDE
 from ..signature import captions_fingerprint, fingerprint, write
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
-from ..types import DIRECTIONS, SIDES, Bool, Direction, Float, Int, Observation, TestSet, Tops, Vectors
+from ..types import DIRECTIONS, SIDES, Bool, Direction, Float, Int, Observation, TestSet, Tops, Vectors, sides_of
 from .inputs import Input
 from .plan import Plan
 
@@ -118,7 +118,7 @@ def add(
     place = {key: i for i, key in enumerate(base)}
     sums = [key for key in members if all(part in place for part in members[key])]
     columns = [column(results[key], split) for key in base]
-    ready = prepare(columns, population(split), [{place[part]: 1.0 for part in members[key]} for key in sums])
+    ready = prepare(columns, population(split), [{place[part]: key[0].weight for part in members[key]} for key in sums])
     samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
     level = how.level / 100
     ends = bootstrap.bca(ready, samples, level) if how.method == "bca" else bootstrap.percentile(samples, level)
@@ -281,14 +281,16 @@ def report(
     if plan.metrics and not requested.keys() & results.keys():
         what = f"nothing was measured: {'; '.join(said().warnings)}"
         raise BadInput(what, fix="check the gains and what they are made from")
-    ties(observed, results, plan.split)
+    ties(observed, results, plan.split, data.lists is not None)
+    limits = [among.allowed is not None for among in data.candidates]
+    where = {d: "candidates" if limits[DIRECTIONS.index(d)] else "in the gallery" for d in DIRECTIONS}
     for d, view, ranks in ((d, view, ranks) for d, o in observed.items() for view, ranks in o.ranks.items()):
-        if lost := ranks.relevance.unreachable:
+        if view in plan.judgements and (lost := ranks.relevance.unreachable):
             note(
-                f"{view} {plan.split.way(d)}: {lost} positives are not in the gallery and count as not found",
+                f"{view} {plan.split.way(d)}: {lost} positives are not {where[d]} and count as not found",
                 weight="detail",
             )
-    smallest = min(plan.split.shape[plan.split.one_way :])
+    smallest = min(data.most_of_query(side) for side in sides_of(plan.directions))
     if deep := [str(m) for m in plan.metrics if (m.k or 0) > smallest and not m.graded]:
         warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
 
@@ -325,12 +327,13 @@ def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Resu
         parts: list[Key] = [(p, d) for p in m.parts() for d in plan.directions]
         if all(key in results for key in parts):
             own = [results[key] for key in parts]
-            ends = [r.ties or (r.value, r.value) for r in own] if any(r.ties for r in own) else []
+            ends = [r.ties or (r.value, r.value) for r in own]
+            low, high = (m.weight * sum(end[side] for end in ends) for side in (0, 1))
             first = own[: len(plan.directions)]  # one metric in all directions: its queries are those of the others
             members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
             results[m, None] = Result(
-                m, None, sum(r.value for r in own), n, undefined,
-                ties=(sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None,
+                m, None, m.weight * sum(r.value for r in own), n, undefined,
+                ties=(low, high) if any(r.ties for r in own) else None,
             )  # fmt: skip
     return results, members
 
@@ -349,7 +352,7 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
         "score": data.score,
         **data.stages,
         "order": "f64",
-        "ties": plan.request.ties if binary or plan.request.ties == EXPECTED else "index",
+        "ties": plan.request.ties if binary or plan.request.ties in (EXPECTED, DOCID) else "index",
         "empty": plan.request.no_positive if binary else "skip",
         **({} if data.lists is None else {"short": plan.request.short_lists}),
         # A file is identified by its content: copies may have other names.
@@ -364,12 +367,14 @@ TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on 
 TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
 
 
-def ties(observed: dict[Direction, Observation], results: dict[Key, Result], split: TestSet) -> None:
+def ties(
+    observed: dict[Direction, Observation], results: dict[Key, Result], split: TestSet, listed: bool = False
+) -> None:
     """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
-    view's most affected metric.
+    view's most affected metric, or the name of one where all metrics read gains, which have no range.
 
     It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
-    (a few captions are duplicates).
+    (a few captions are duplicates). In retrieved lists (``listed``) the order of the list decides.
     """
     for direction, observation in observed.items():
         shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
@@ -377,7 +382,9 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result], spl
             continue
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
         shown = [v for v in shares if not in_folds(v)] or list(shares)
-        ranges = {v: words for v in shown if (words := _range(v, direction, results))}
+        own = {v: [m for m, d in results if d == direction and m.view == v] for v in shown}
+        unknown = {v: str(each[0]) for v, each in own.items() if each and all(m.graded for m in each)}
+        ranges = {v: words for v in shown if (words := unknown.get(v) or _range(v, direction, results))}
         if not ranges:
             continue
         counted: list[str] = []
@@ -389,7 +396,10 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result], spl
         collapsed = max(shares[view] for view in ranges) > 0.99
         text += " (collapsed scores)" * collapsed
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
-        (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges.values())}")
+        matter |= any(shares[v] > TIES_MATTER["rank"] for v in unknown)
+        rule = "and keep the order of the list; in another one" if listed else f"; by tie rule ({spell('ties')})"
+        changed = [f"{words} may change" if v in unknown else words for v, words in ranges.items()]
+        (warn if matter else note)(f"{text}{' ' * listed}{rule} {', '.join(changed)}")
 
 
 Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule
@@ -458,9 +468,13 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
     assert top is not None  # plan.depth is at least plan.lists
     top, most = top.cut(depth), np.finfo(np.float32).max
     items = np.full((len(top.depth), min(depth, top.gallery)), NOTHING, np.int64)
-    items[top.row, np.arange(len(top.entries)) - np.repeat(top.start[:-1], top.depth)] = top.entries
-    # a re-ranked top and retrieved lists have an order alone
-    return items, None if top.scored is None else top.scores.clip(-most, most).astype(np.float32)
+    place = top.row, np.arange(len(top.entries)) - np.repeat(top.start[:-1], top.depth)
+    items[place] = top.entries
+    if top.scored is None:  # a re-ranked top and retrieved lists have an order alone
+        return items, None
+    scores = np.zeros(items.shape, np.float32)
+    scores[place] = top.scores.ravel().clip(-most, most)
+    return items, scores
 
 
 def _gains(gains: Gains, items: Int) -> Vectors:

@@ -25,7 +25,7 @@ def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Res
     """One result a metric and direction, without sums."""
     ids: QueryIds = {}
     return {
-        (m, d): measure(m, observed[d].ranks[m.view], plan.split, d, plan.request.no_positive, ids)
+        (m, d): measure(m, observed[d].ranks[m.ranked], plan.split, d, plan.request.no_positive, ids)
         for m in plan.binary
         for d in plan.directions
     }

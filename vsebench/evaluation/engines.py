@@ -58,10 +58,10 @@ from ..types import BOTH, DIRECTIONS, UNRANKED, Both, Direction, Observation, To
 from . import assemble, corrections, second_stage, system
 from .assemble import signature
 from .inputs import Input
-from .plan import Plan, make_plan
+from .plan import Plan, make_plan, target_of
 from .request import Request
 
-LAYOUT = 8  # of the arrays of a shard
+LAYOUT = 9  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
 SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
 MOST = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
@@ -215,8 +215,10 @@ def _arrays_of(
     if shard.kind == "lists":
         assert plan.depth is not None
         own = scorer.take(slice(*shard.rows), slice(None))
-        top = top_lists(own, plan.depth, threads=threads, by=ranker.lists)
-        return [top.items, top.tied]
+        among = data.candidates[shard.side].take(slice(*shard.rows), slice(None))
+        top = top_lists(own, plan.depth, threads=threads, by=ranker.lists, among=among)
+        assert top.ties is not None  # scores have an order
+        return [top.start, top.entries, top.ties]
     shared, new = rankings[shard.number], None
     if second := data.second.get(DIRECTIONS[shard.side]):
         index = shared[0].queries[slice(*shard.rows)]
@@ -275,8 +277,9 @@ def observed(plan: Plan, given: Given, system: System) -> dict[Direction, Observ
     for side in sides_of(plan.directions):
         scorer, top = system.both[side], None
         if own := [read() for shard, read in given if (shard.kind, shard.side) == ("lists", side)]:
-            items, tied = map(np.concatenate, zip(*own, strict=True))
-            top = Tops.of(items, tied, scorer.shape[1], scores_of(scorer, threads))
+            top = Tops.joined(
+                [Tops(start, items, tied, scorer.shape[1]) for start, items, tied in own], scores_of(scorer, threads)
+            )
         found[DIRECTIONS[side]] = Observation(ranks[side], top)
     return found
 
@@ -300,6 +303,9 @@ def route(plan: Plan, data: Input, backend: str) -> tuple[backends.Ranker, Both[
         what = "scores are given" if data.lists is None else "retrieved lists are given"
         note("" if data.index else f"{what}, and {lists.name} searches vectors: it was not used")
         return replace(ranker, order=None, lists=None), None
+    if not all(among.everything for among in data.candidates):
+        note(f"numpy ranked: {lists.name} lists the first of all items, not of the candidates", weight="detail")
+        return backends.ranker("numpy"), None
     most, needed = [lists.deepest(n) for n in plan.split.shape[::-1]], binary(plan)
     counted = any(k > deepest for k, deepest in zip(needed, most, strict=True))
     lost = ["metrics of binary judgements"] * counted
@@ -311,14 +317,14 @@ def route(plan: Plan, data: Input, backend: str) -> tuple[backends.Ranker, Both[
 
 
 def binary(plan: Plan) -> Both[int]:
-    """How many first items of images, and of captions, metrics of binary judgements and kept lists read.
+    """How many first items of images, and of captions, metrics of judgements and kept lists read.
 
     ``UNRANKED`` for complete rankings, and for those of a fold.
     """
     found = [*plan.depths]
     for side, target in [(d, target) for d in BOTH for target in plan.targets[d]]:
         whole = not target.candidates.everything or plan.request.ties == EXPECTED
-        for m in (m for m in plan.binary if m.view == target.view):
+        for m in (m for m in plan.single if not m.family.of_lists and target_of(m) == target.view):
             k = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             k = UNRANKED if whole or m.family.depth not in ("k", "R") else min(k, plan.split.shape[1 - side])
             found[side] = max(found[side], k)
@@ -361,6 +367,7 @@ def start(data: Input, plan: Plan, backend: str) -> Iterator[Engine]:
             found = observe(
                 system, plan.targets, ties=request.ties, threads=request.threads, depth=plan.depths,
                 progress=request.progress, scan=ranker.scan, order=ranker.lists, needed=needed,
+                among=data.candidates,
             )  # fmt: skip
             return {d: one for d, one in zip(DIRECTIONS, found, strict=True) if d in plan.directions}
 

@@ -36,7 +36,7 @@ def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction
     for (m, side), got in found.items():
         direction = DIRECTIONS[side]
         if got.undefined == len(got.values):
-            undefined.append(f"{m} {direction}")
+            undefined.append(f"{m} {split.way(direction)}")
             continue
         if got.rankings not in ids:
             ids[got.rankings] = split.side("image" if direction == "i2t" else "caption").ids[got.index]
@@ -49,7 +49,7 @@ def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction
             influence=got.influence,
         )  # fmt: skip
         if max(m.k or 0, pseudo_positives(m)) > got.gallery:
-            clipped.setdefault(got.gallery, []).append(f"{m} {direction}")
+            clipped.setdefault(got.gallery, []).append(f"{m} {split.way(direction)}")
     for size, names in clipped.items():
         what = "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"
         warn(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")

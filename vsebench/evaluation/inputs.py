@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import id_rows, is_path, numbers
 from ..errors import BadInput, UsageError, count_of
 from ..files import read as files
-from ..files.ids import as_ids, match
+from ..files.ids import MBEIR, as_ids, match
 from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import Array, Raw
 from ..files.read_pairs import Order, read_pairs
@@ -20,25 +20,35 @@ from ..log import note, warn
 from ..options import ARRAYS as IN_MEMORY
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
+from ..rank.ties import BY_INDEX, DOCID
+from ..rank.tops import sizes
 from ..relevance.gains import Spec
 from ..relevance.own import pairs_of
+from ..sets.catalogue import load_split
+from ..sets.folders import with_ids
 from ..sets.items import UnknownItems, align_embeddings, align_lists, align_scores, split_of
 from ..sets.owners import Rows, in_one_order, with_places
 from ..signature import ENCODER
 from ..types import (
     DIRECTIONS,
+    EVERYTHING,
     NONE,
+    ONE_WAY,
     QUERIES,
     QUERIES_OF,
     SIDES,
+    Both,
+    Candidates,
     Direction,
     Embeddings,
     Float,
     Ids,
     Int,
     Modality,
+    Side,
     TestSet,
     Tops,
+    Which,
 )
 from . import top_scored
 from .options import Options
@@ -89,6 +99,7 @@ class Input:
         index: by direction the saved index that made the lists.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
         without_ids: the sides whose rows have no ids.
+        candidates: of the rows and of the columns as queries; retrieved lists have no other items.
         judged: judgements that have been read, where they have told the items; None for those that have not.
     """
 
@@ -107,11 +118,17 @@ class Input:
     without_ids: tuple[Modality, ...] = ()
     judged: Mapping[str, Sequence[Pairs]] | None = None
     scored: tuple[Direction, ...] = DIRECTIONS
+    candidates: Both[Candidates] = (EVERYTHING, EVERYTHING)
 
     @property
     def of_vectors(self) -> bool:
         """Whether scores are inner products of vectors."""
         return self.system is not None and all(isinstance(scorer, Dot) for scorer in self.system.both)
+
+    def most_of_query(self, side: Which) -> int:
+        """How many candidates the query with the most has, of a side."""
+        among, gallery = self.candidates[side], self.split.shape[1 - side]
+        return gallery if among.everything else int(sizes(among, np.arange(self.split.shape[side]), gallery).max())
 
     def scorer(self, direction: Direction) -> Scorer:
         """The scores of a direction, queries as rows; not for retrieved lists."""
@@ -134,12 +151,14 @@ def read(request: Request) -> Input:
         MissingPackage: a format or a split needs a package that is not installed.
     """
     if request.run is not None:
-        return lists(request.run, request, request.split)
-    if request.scores is None:
-        return of_vectors(raw_vectors(request), request, request.split)
-    if request.similarity != "auto":
+        data = lists(request.run, request, request.split)
+    elif request.scores is None:
+        data = of_vectors(raw_vectors(request), request, request.split)
+    elif request.similarity != "auto":
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
-    return scores(request.scores, request, request.split)
+    else:
+        data = scores(request.scores, request, request.split)
+    return data if request.folder is None else replace(data, split=request.folder.with_texts(data.split))
 
 
 def raw_vectors(given: Options) -> Raw:
@@ -213,8 +232,11 @@ def of_scores(
     found, matrix = align_scores(
         raw, split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
         direction=given.direction, stated=bool(given.how), typed=is_path(given.value),
+        limited=bool(request.candidates or request.exclude),
     )  # fmt: skip
-    top_scored.check(matrix, served, raw.where, request.trust)
+    if not (request.candidates or request.exclude):  # other pairs may hold anything
+        served = [d for d in served if d == DIRECTIONS[0] or not found.split.one_way]
+        top_scored.check(matrix, served, raw.where, request.trust)
     return Input(
         with_places(found.split, found.rows), System(Matrix(matrix, *found.rows)), raw.where, "scores",
         rows=found.rows, sources=raw.sources, without_ids=_without_ids(raw, request),
@@ -231,28 +253,74 @@ def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
 
 def lists(given: Sequence[Given], request: Request, split: TestSet | str | None) -> Input:
     """Retrieved lists of files or in memory, by direction, given or in the file."""
-    if request.kept is not None or request.ties != "index" or request.similarity != "auto":
+    if request.kept is not None or request.ties not in BY_INDEX or request.similarity != "auto":
         what = "retrieved lists have an order and no scores"
         raise UsageError(what, fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}")
-    runs = _runs(given)
+    runs = _runs(given, request)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not request.trust:
         by_rank = f"{spell('run', 'rank:FILE')} takes the order of the rank column (or write negated distances)"
-        fix = f"{by_rank}; {spell('trust', True)} ranks it as read"
+        by_name = "name the columns in the first line: query, item and rank"
+        fix = f"{by_name if doubted.rank is None else by_rank}; {spell('trust', True)} ranks it as read"
         raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
     split, runs, judged = _split_of(runs, request, split)
     found, tops = align_lists(runs, split)
     note(*(sentence for pairs in runs for sentence in pairs.notes))
     warn(*(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt))
-    sources = tuple(Path(x) if is_path(x) else Path(f"<run {direction}>") for direction, x, _ in given)
+    sources = tuple(Path(x) if is_path(x) else Path(_name(direction)) for direction, x, *_ in given)
+    sources += tuple(Path(of) for name in IDS if is_path(of := getattr(request, name)))
     return Input(found, None, sources[0], lists=tops, sources=sources, judged=judged)
 
 
-def _runs(named: Sequence[Given]) -> list[Pairs]:
+def _name(direction: Direction | None) -> str:
+    """Retrieved lists in memory, for messages."""
+    return f"<run {direction}>" if direction else "<run>"
+
+
+def _runs(named: Sequence[Given], request: Request) -> list[Pairs]:
     runs: list[Pairs] = []
-    for direction, lists, how in named:
-        order: Order = "rank" if how else "score"
-        runs += read_pairs(lists, direction, LISTS, where=f"<run {direction}>", order=order, both=None)
-    return runs
+    for direction, lists, how, part in named:
+        order: Order = "rank" if how else "docid-desc" if request.ties == DOCID else "score"
+        runs += read_pairs(lists, direction, LISTS, where=_name(direction), order=order, both=None, part=part)
+    return [_of_rows(pairs, request) for pairs in runs]
+
+
+def _of_rows(pairs: Pairs, request: Request) -> Pairs:
+    """A run, with ids where it has rows: those that are given, those of a split in its order, or the numbers of rows.
+
+    Raises:
+        UsageError: ids beside a run that has ids.
+        BadInput: other numbers of rows than ids, ids that repeat, or rows of images or texts without a direction.
+    """
+    given, turned = [name for name in IDS if getattr(request, name) is not None], pairs.direction == "t2i"
+    if pairs.format != "rows":
+        if given:
+            raise UsageError(f"{spell(given[0])} has no meaning for a run with ids", fix="leave it out")
+        return pairs
+    if request.ties == DOCID:
+        what = f"{spell('ties', DOCID)} has no meaning for lists of row numbers, which an index has ordered"
+        raise UsageError(what, where=pairs.where, fix="leave it out, or give a run with ids and scores")
+    test = load_split(request.split) if isinstance(request.split, str) and request.split != "custom" else request.split
+    if pairs.direction is None and ({*given} & {*IDS[:2]} or (isinstance(test, TestSet) and not test.one_way)):
+        what = "nothing says whether its rows are the lists of images or of texts"
+        raise BadInput(what, where=pairs.where, fix=f"give {spell('run', 'i2t=FILE')} or {spell('run', 't2i=FILE')}")
+    counts, folder = (len(pairs.queries), int(pairs.items.max(initial=-1)) + 1), request.folder
+    found: list[Ids] = []
+    for k, (side, role) in enumerate(zip(QUERIES, ("queries", "corpus"), strict=True)):
+        named = next((name for name in given if name in (IDS[turned != k], f"{side}_ids")), "")
+        ids = _ids(getattr(request, named), named) if named else None
+        if ids is None and folder is not None:
+            ids = folder.rows("queries", counts[0], Path(pairs.where)) if not k else folder.items(role)[0]
+        elif ids is None and isinstance(test, TestSet):
+            ids = test.sides[turned != k].ids
+        found.append(np.arange(counts[k]) if ids is None else ids)
+        different = len(np.unique(found[k]))
+        if len(found[k]) != different or (different < counts[k] if k else different != counts[k]):
+            what = f"has {f'item {counts[1] - 1:,}' if k else f'{counts[0]:,} rows'}, counted from 0"
+            what += f", for {len(found[k]):,} {side} ids ({different:,} different ones)"
+            raise BadInput(what, where=pairs.where, fix=f"give the {side} ids of this search, one a row")
+    numbered = not given and folder is None and not isinstance(test, TestSet)
+    form = "rows" if numbered else "rows with ids"
+    return replace(pairs, queries=found[0], items=found[1][pairs.items], format=form)
 
 
 def _split_of(
@@ -262,7 +330,16 @@ def _split_of(
     chosen = request.judgements
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None
-    if split is None:
+    if request.folder is not None:  # queries without a list or judgements are none
+        test, asked = request.folder.test, [request.folder.judged, *(pairs.queries for pairs in runs)]
+        some = np.any([match(test.rows.ids, ids)[0] >= 0 for ids in asked], axis=0)
+        return replace(test, rows=test.rows.take(np.flatnonzero(some))), runs, None
+    of_queries = any(pairs.direction == ONE_WAY or pairs.format == "rows" for pairs in runs)
+    if of_queries and not chosen:
+        what = "the lists are of queries and a corpus, and nothing says which items are relevant"
+        fix = f"give {spell('judgements', 'FILE')} (qrels: query, item, grade)"
+        raise UnknownItems(what, where=runs[0].where, fix=fix)
+    if split is None and not of_queries:
         try:
             split = split_of(runs)
             if not chosen or all(max(fits(pairs, d, split) for d in DIRECTIONS) >= 0.5 for pairs in runs):
@@ -270,7 +347,7 @@ def _split_of(
         except UnknownItems:
             if not chosen:
                 raise
-    fused = [pairs for other in request.fuse for pairs in _runs(other)]
+    fused = [pairs for other in request.fuse for pairs in _runs(other, request)]
     return items_of(runs, chosen, fused)
 
 
@@ -315,7 +392,28 @@ def _with_ids(raw: Raw, given: Options | None) -> Raw:
         if getattr(raw, field) is not None:
             raise UsageError(f"{spell(name)} is given beside rows that have ids", fix="leave it out")
         found[field] = _ids(of, name)
-    return replace(raw, **found, sources=(*raw.sources, *(Path(of) for of in named.values() if is_path(of))))
+    raw = replace(raw, **found, sources=(*raw.sources, *(Path(of) for of in named.values() if is_path(of))))
+    if not isinstance(given, Request):
+        return raw
+    if given.folder is not None:
+        return with_ids(raw, given.folder)
+    if named or raw.sides == QUERIES or not _of_corpus(raw, given):
+        return raw
+    note("rows are queries and items of a corpus, whose ids are their numbers, from 0", weight="decision")
+    return replace(raw, sides=QUERIES)
+
+
+def _of_corpus(raw: Raw, given: Request) -> bool:
+    """Whether rows that have neither ids nor names are queries and a corpus: as is stated, or the judgements say."""
+    known = (raw.image_ids, raw.text_ids, raw.image_of_text, given.captions_per_image, given.captions)
+    two = len(raw.arrays) == 1 or given.image_key is not None or raw.format.endswith(("arrays", "pair"))
+    if not two or any(x is not None for x in known) or given.split not in (None, "custom"):
+        return False
+    specs = [spec for parts in given.judgements.values() for spec in parts]
+    if ONE_WAY in (given.direction, *(spec.holds for spec in specs)):
+        return True
+    every = [pairs for spec in specs for pairs in pairs_of(spec) or ()]
+    return any(x.direction in (None, ONE_WAY) and (x.direction or x.of_corpus) for x in every)
 
 
 Judged = dict[str, list[Pairs]]
@@ -326,8 +424,8 @@ def items_of(
 ) -> tuple[TestSet, list[Pairs], Judged]:
     """The queries and the gallery of retrieved lists and of judgements of them, and both in stated directions.
 
-    Captions have no image of their own. Lists of which nothing states the direction have queries that are texts. Those
-    that are ``fused`` with them are of the same gallery.
+    Captions have no image of their own. If nothing says which side is images, they are queries and a corpus. Lists that
+    are ``fused`` with them are of the same gallery.
 
     Raises:
         UsageError: a matrix or labels, which do not have the ids of queries.
@@ -340,25 +438,28 @@ def items_of(
             raise UsageError(what, fix=f"give {spell('split', 'NAME')}, or judgements as pairs of ids")
         judged.setdefault(name, []).extend(read)
     every = [pairs for found in judged.values() for pairs in found]
-    runs = _stated(runs, every)
-    judged = {name: [_like(pairs, runs) for pairs in found] for name, found in judged.items()}
+    stated = {pairs.direction for pairs in (*runs, *every)}
+    of_queries = ONE_WAY in stated or stated == {None}
+    runs = [replace(runs[0], direction="i2t")] if of_queries and len(runs) == 1 else _stated(runs, every)
+    judged = {name: [_like(pairs, runs, of_queries) for pairs in found] for name, found in judged.items()}
     every = [*runs, *(pairs for found in judged.values() for pairs in found)]
-    others = [replace(pairs, direction=pairs.direction or runs[0].direction) for pairs in fused]
+    others = [replace(x, direction=None if of_queries else x.direction) for x in fused]
+    others = [replace(x, direction=x.direction or runs[0].direction) for x in others]
     ids, every = _together([*every, *others])
     one = iter(every)
     runs = [next(one) for _ in runs]
     judged = {name: [next(one) for _ in found] for name, found in judged.items()}
-    split = TestSet.captioned("custom", ids["image"], ids["caption"], None)
-    sizes = f"{count_of(len(ids['image']), 'image')} and {count_of(len(ids['caption']), 'caption')}"
-    note(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
+    row, column = QUERIES if of_queries else SIDES["i2t"]
+    split = TestSet("custom", Side(row, ids["image"]), Side(column, ids["caption"]))
+    note(f"no data set is given: queries and gallery are those of the lists and the judgements, {split.counts}")
     for run in runs:
         for name, found in judged.items():
-            _note_absent(run, name, [pairs for pairs in found if pairs.direction == run.direction])
+            _note_absent(run, f"{name}, {split.way(run.direction)}", [x for x in found if x.direction == run.direction])
     return split, runs, judged
 
 
 def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
-    """Lists with their directions: stated, the other one of two, that of judgements, or text queries."""
+    """Lists with their directions: stated, the other one of two, or that of judgements."""
     unknown = [pairs for pairs in runs if pairs.direction is None]
     if not unknown:
         return list(runs)
@@ -366,47 +467,50 @@ def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
     if len(unknown) > 1:
         fix = f"give {spell('run', ['i2t=FILE', 't2i=FILE'])}"
         raise BadInput("nothing says which of the runs has images as queries", where=unknown[0].where, fix=fix)
-    direction: Direction = "t2i"
     stated = [pairs for pairs in judged if pairs.direction is not None]
     if known:
         direction = QUERIES_OF[known[0]]
-    elif stated:
+    else:
         first = max(stated, key=lambda pairs: max(_shared(pairs, unknown[0])))
         same, other = _shared(first, unknown[0])
         assert first.direction is not None
         direction = first.direction if same >= other else QUERIES_OF[first.direction]
-    else:
-        otherwise = f"{spell('run', 'i2t=FILE')} has images as queries"
-        note(f"queries are taken to be texts (t2i), since nothing says what they are; {otherwise}")
     return [replace(pairs, direction=pairs.direction or direction) for pairs in runs]
 
 
-def _like(pairs: Pairs, runs: Sequence[Pairs]) -> Pairs:
-    """Judgements in the direction in which they have the queries and items of a run.
+def _like(pairs: Pairs, runs: Sequence[Pairs], of_queries: bool) -> Pairs:
+    """Judgements in the direction in which they have the queries and items of a run; ``of_queries`` have one.
 
     Raises:
-        BadInput: they have no query of any run.
+        BadInput: they have no query of any run, or the items of a corpus as queries.
     """
     found: dict[Direction | None, float] = dict.fromkeys(DIRECTIONS, 0.0)
     for run in runs:
         same, other = _shared(pairs, run)
         found[run.direction] += same
         found[QUERIES_OF[run.direction or "t2i"]] += other
-    direction = pairs.direction or max(DIRECTIONS, key=lambda d: (found[d], d == runs[0].direction))
+    stated = None if of_queries else pairs.direction
+    direction = stated or max(DIRECTIONS, key=lambda d: (found[d], d == runs[0].direction))
+    if of_queries and direction != runs[0].direction:
+        what = "queries and items look swapped: its queries are items of the run, and its items are queries"
+        raise BadInput(what, where=pairs.where, fix="exchange the columns of the judgements, or of the run")
     if not found[direction]:
         first = f"first: {pairs.queries[0]} in the judgements, {runs[0].queries[0]} in the run"
         what = f"has no query and no item of the run ({first})"
-        raise BadInput(what, where=pairs.where, fix="give the judgements of this run, with the same ids")
+        ids = f"ids of the rows: {spell('query_ids', 'FILE')} and {spell('corpus_ids', 'FILE')}"
+        fix = f"give the {ids if runs[0].format == 'rows' else 'judgements of this run, with the same ids'}"
+        raise BadInput(what, where=pairs.where, fix=fix)
     return replace(pairs, direction=direction)
 
 
 def _shared(pairs: Pairs, run: Pairs) -> tuple[float, float]:
     """How much of the queries and items of pairs a run has as such, and how much of them the other way round."""
 
-    def share(ids: Ids, known: Ids) -> float:
-        return float((match(ids, known)[0] >= 0).mean()) if len(ids) and len(known) else 0.0
+    def share(ids: Ids, known: Ids, base: int = 0) -> float:
+        return float((match(ids, known, base)[0] >= 0).mean()) if len(ids) and len(known) else 0.0
 
-    same = share(pairs.queries, run.queries) + share(pairs.items, run.items)
+    bases = (0, 0) if run.format == "rows" else MBEIR
+    same = share(pairs.queries, run.queries, bases[0]) + share(pairs.items, run.items, bases[1])
     return same, share(pairs.queries, run.items) + share(pairs.items, run.queries)
 
 
@@ -417,10 +521,11 @@ def _together(every: Sequence[Pairs]) -> tuple[dict[Modality, Ids], list[Pairs]]
     for pairs in every:
         assert pairs.direction is not None  # they are stated
         spelled: dict[str, Any] = {}
-        for name, side in zip(("queries", "items"), SIDES[pairs.direction], strict=True):
+        bases = (0, 0) if any(one.format == "rows" for one in every) else MBEIR
+        for name, side, base in zip(("queries", "items"), SIDES[pairs.direction], bases, strict=True):
             ids, before = getattr(pairs, name), known.get(side, NONE)
-            at, how = match(ids, before)
-            note(f"{side} ids of {pairs.where} are matched {how}" if how else "", weight="detail")
+            at, how = match(ids, before, base)
+            note(f"{side} ids of {Path(pairs.where).name} are matched {how}" if how else "", weight="detail")
             if len(before) and before.dtype.kind != ids.dtype.kind:
                 ids, before = ids.astype(np.str_), before.astype(np.str_)
             spelled[name] = np.where(at >= 0, before[at], ids) if len(before) else ids
@@ -436,8 +541,8 @@ def _note_absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> None:
         lost = queries[match(queries, run.queries)[0] < 0]
         if len(lost):
             what = f"{len(lost):,} of {len(queries):,} judged queries have no list (first: {lost[0]})"
-            note(f"{name}, {run.direction}: {what}")
+            note(f"{name}: {what}")
         idle = run.queries[match(run.queries, queries)[0] < 0]
         if len(idle):
             what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} are of queries that are not judged"
-            note(f"{name}, {run.direction}: {what}, and count in no metric (first: {idle[0]})")
+            note(f"{name}: {what}, and count in no metric (first: {idle[0]})")

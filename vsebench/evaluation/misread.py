@@ -262,6 +262,8 @@ def check(data: Input, plan: Plan) -> None:
         BadInput: so it is, and the input is not trusted.
     """
     split, trust = data.split, plan.request.trust
+    if data.system is not None and not data.of_vectors and any(one.allowed is not None for one in data.candidates):
+        return  # other pairs may have no scores
     if data.index:  # the vectors
         own = {d: one.scorer for d, one in data.index.items()}
         data = replace(data, lists=None, system=System.of(own.get("i2t"), own.get("t2i")))

@@ -12,6 +12,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.captions import lines_of
 from ..files.formats import sniff
@@ -19,24 +21,36 @@ from ..files.pairs import Pairs
 from ..files.regular import expanded
 from ..graded.rankings import Ranking, pseudo_positives
 from ..graded.rankings import plan as plan_rankings
-from ..log import about, note
+from ..log import about, note, warn
 from ..metrics.declare import DEFAULT_GAINS, Metric, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..metrics.values import without_negative
 from ..options import spell
-from ..rank.count import Targets
-from ..rank.ties import EXPECTED
+from ..rank.count import Targets, taken
+from ..rank.ties import BY_INDEX, EXPECTED
 from ..relevance import own
 from ..relevance.gains import Gains, Spec
 from ..relevance.matrix import of_matrix
-from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of, load_gains
+from ..relevance.sources import GAIN, JUDGED, SOURCES, Source, in_folds, is_gains, judgements_of, load_gains
 from ..relevance.spice.file import origin
 from ..sets import owners
 from ..sets.match import Captions, is_file, with_captions
-from ..types import BOTH, DIRECTIONS, EVERYTHING, Both, Candidates, Direction, Observation, TestSet, sides_of
+from ..types import (
+    BOTH,
+    DIRECTIONS,
+    ONE_WAY,
+    Both,
+    Candidates,
+    Direction,
+    Observation,
+    Relevance,
+    TestSet,
+    Which,
+    sides_of,
+)
 from .inputs import Input
 from .request import Request
-from .short_lists import graded_too_short, known_depth, long_enough, observe, too_short
+from .short_lists import graded_too_short, known_depth, long_enough, note_unknown_ties, observe, too_short
 
 NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
 LARGEST = 200_000  # images and captions of which lists are kept: their page holds all captions
@@ -52,7 +66,8 @@ class Plan:
         metrics: in the requested order, sums included.
         directions: what is ranked.
         judgements: the sets of binary judgements that the split has, by view.
-        targets: for every view of binary judgements the relevant items and the candidates of images, and of captions.
+        targets: for every view of judgements the relevant items and the candidates of images, and of captions; where
+            only gains are read of it, for what is said of these items.
         gains: by view, for every graded metric.
         rankings: of the graded metrics: queries, galleries and what is measured of them.
         intra: metrics of image-image and text-text retrieval.
@@ -110,6 +125,11 @@ def _of_ranks(metric: Metric) -> bool:
     return not metric.graded and not metric.family.of_lists
 
 
+def target_of(metric: Metric) -> str:
+    """The targets that a metric reads or, of gains, that are its relevant items."""
+    return metric.view if metric.graded else metric.ranked
+
+
 def make_plan(data: Input, request: Request) -> Plan:
     """Decide what is measured.
 
@@ -136,9 +156,10 @@ def make_plan(data: Input, request: Request) -> Plan:
     metrics: Sequence[Metric] = list(asked)
     if request.ties == EXPECTED:
         metrics, intra = leave_out(metrics, named, _no_expectation), tuple(leave_out(intra, (), _no_expectation))
-    targets, graded = _targets(metrics, judgements, data.split, directions), [m for m in metrics if m.graded]
+    targets, graded = _targets(metrics, judgements, data, directions), [m for m in metrics if m.graded]
     expected, resampled = request.ties == EXPECTED, request.resampling is not None
-    rankings = plan_rankings(graded, data.split, sides_of(directions), expected, resampled) if graded else []
+    given = (sides_of(directions), expected, resampled, data.candidates)
+    rankings = plan_rankings(graded, data.split, *given) if graded else []
     listed: dict[Direction, Observation] = {}
     if data.lists is not None:  # before gains are loaded, which may take long
         listed = observe(data.lists, targets, directions)
@@ -149,7 +170,7 @@ def make_plan(data: Input, request: Request) -> Plan:
         note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
     if idle := [name for name in own if not any(m.view == name for m in metrics)]:
         note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
-    views, graded = {m.view for m in _single(metrics) if _of_ranks(m)}, [m for m in metrics if m.graded]
+    views, graded = {target_of(m) for m in _single(metrics)}, [m for m in metrics if m.graded]
     rows, columns = (tuple(t for t in own if t.view in views) for own in targets)
     _refuse_misses(metrics, (rows, columns), request.no_positive)
     kept = frozenset(_single(graded))
@@ -161,7 +182,7 @@ def make_plan(data: Input, request: Request) -> Plan:
     if request.names is None and (absent := _absent(judgements, split)):
         how = "the judgements are not installed (pip install 'vsebench[text]')"
         note(f"{', '.join(absent)} left out: {how}", weight="result")
-    if graded and request.ties not in ("index", EXPECTED):
+    if graded and request.ties not in (*BY_INDEX, EXPECTED):
         note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         note_unknown_ties(graded, [d for d in directions if data.lists[d].ties is None])
@@ -179,6 +200,9 @@ def make_plan(data: Input, request: Request) -> Plan:
 
 def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
     """What is ranked; raises UsageError and BadInput if nothing of what is asked for can be."""
+    if request.direction == ONE_WAY and not data.split.one_way:
+        what = f"{spell('direction', ONE_WAY)} has no meaning for images and texts"
+        raise UsageError(what, where=data.where, fix="give i2t or t2i, or leave it out")
     directions = tuple(d for d in request.directions if d in data.directions)
     if not directions:
         kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
@@ -208,9 +232,8 @@ def _in_given_view(request: Request, split: TestSet, own: Sequence[str]) -> tupl
     """
     if request.names is None or not own:
         return request.names
-    computable = (
-        request.gains or request.captions is not None or split.columns.texts is not None or split.name != "custom"
-    )
+    texts = split.columns.texts is not None and not split.one_way
+    computable = request.gains or request.captions is not None or texts or split.name != "custom"
     known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(computable)}
     found = []
     for word in request.names:
@@ -228,7 +251,7 @@ def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[
     """The judgements of the split and those of the user, by name; and the names of the latter."""
     given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else judgements_of(data.split)
-    complete = bool(data.second or request.correction)  # both are of complete galleries
+    complete = bool(data.second or request.correction or request.candidates or request.exclude)  # not of folds
     found = {view: judged for view, judged in {**known, **given}.items() if not (complete and judged.folds)}
     return found, list(given)
 
@@ -273,6 +296,8 @@ def choose_metrics(
         how = EVERY if names is None or word.lower() in ALL else SUITE if members(word) else NAMED
         for m in expand(word, available, kinds, suits=functools.partial(suits, gains=gains or {})):
             found[m] = min(how, found.get(m, how))
+    silent = {v for v in judgements if not judgements[v].lists_judged}
+    found = {m: how for m, how in found.items() if how < EVERY or not (m.family.of_judged and m.view in silent)}
     for m in found:
         _refuse_view(m, split, judgements)
     if len(directions) == 2:
@@ -296,6 +321,9 @@ def _refuse_view(metric: Metric, split: TestSet, judgements: Mapping[str, Source
         name = metric.name.replace("@", "[on=folds]@")
         raise UsageError(f"{metric} reads gains, which have no view '{view}'", fix=f"write gt:{name}")
     if view in judgements:
+        if metric.family.of_judged and not judgements[view].lists_judged:
+            what = f"{metric}: '{view}' does not say which items were judged and are not relevant"
+            raise UsageError(what, fix=f"leave it out, or give {spell('judgements', 'NAME=FILE')} with grades of 0")
         return
     if in_folds(view) and split.in_folds:
         raise UsageError(f"{metric}: {split.name} ranks its folds whatever the view", fix=f"write {metric.name}")
@@ -338,6 +366,7 @@ def _with_gains(
             raise
         note(f"graded relevance left out: {error.what} ({error.fix})", weight="result")
         return [m for m in metrics if not m.graded], data.split, {}
+    gains = {view: g.among(data.candidates) if view in judgements else g for view, g in gains.items()}
     named = [m for m, how in asked.items() if how < EVERY]
     metrics = leave_out(metrics, named, functools.partial(_no_value, gains, request.gains))
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
@@ -350,13 +379,19 @@ def _with_gains(
 
 
 def _targets(
-    metrics: Sequence[Metric], judgements: Mapping[str, Source], split: TestSet, directions: Sequence[Direction]
+    metrics: Sequence[Metric], judgements: Mapping[str, Source], data: Input, directions: Sequence[Direction]
 ) -> Both[tuple[Targets, ...]]:
     """The relevant items and the candidates of every view of binary judgements, of images and of captions."""
-    views = dict.fromkeys(m.view for m in metrics if _of_ranks(m))
-    positives = {view: judgements[view].positives(split) for view in views}
+    single = [m for m in metrics if m.view in judgements and not m.family.of_lists]
+    levels: dict[str, float | None] = {target_of(m): GAIN for m in single if m.graded}
+    levels |= {m.ranked: JUDGED if m.family.of_judged else None for m in single if not m.graded}
+    views = {target_of(m): m.view for m in single}
+    items = {name: judgements[views[name]].positives(data.split, level) for name, level in levels.items()}
     rows, columns = (
-        tuple(Targets(view, both[side], _candidates(view, split, DIRECTIONS[side])) for view, both in positives.items())
+        tuple(
+            _target(name, both[side], _candidates(views[name], data, side), data.split.way(DIRECTIONS[side]), single)
+            for name, both in items.items()
+        )
         if DIRECTIONS[side] in directions
         else ()
         for side in BOTH
@@ -364,13 +399,39 @@ def _targets(
     return rows, columns
 
 
-def _candidates(view: str, split: TestSet, direction: Direction) -> Candidates:
+def _target(
+    view: str, relevance: Relevance, among: Candidates, way: Direction | None, metrics: Sequence[Metric]
+) -> Targets:  # fmt: skip
+    """The relevant items of the queries that have candidates; warns of queries that cannot find any of these."""
+    if among.allowed is not None:
+        some = np.diff(among.allowed.indptr) > 0
+        asked = taken(relevance, some[relevance.queries])
+        relevance = replace(asked, without=relevance.without[some[relevance.without]])
+    found = Targets(view, relevance, among)
+    if not len(found.relevance.queries) and not replace(among, fold=None).everything:
+        what = f"{view} {way}: no query has candidates and a relevant item that is not excluded"
+        raise BadInput(what, fix=f"check the ids in {spell('candidates')} and {spell('exclude')}")
+    if lost := int((found.relevance.found == 0).sum()):
+        of = f"of {len(relevance.queries):,} queries"
+        counted = count_of(lost, f"{of} has", f"{of} have")
+        where = "in the gallery" if among.allowed is None else "among their candidates"
+        ranks = " and ".join(str(m) for m in metrics if m.unit == "rank" and m.ranked == view)
+        but = f"; {ranks} leave {'it' if lost == 1 else 'them'} out" if ranks else ""
+        warn(f"{view} {way}: {counted} no relevant item {where}, which counts as not found{but}")
+    if out := int(relevance.size.sum() - found.relevance.size.sum()):
+        counted = count_of(out, "relevant item is excluded, and counts", "relevant items are excluded, and count")
+        note(f"{view} {way}: {counted} in no metric")
+    return found
+
+
+def _candidates(view: str, data: Input, side: Which) -> Candidates:
+    split = data.split
     if not (in_folds(view) or split.in_folds):
-        return EVERYTHING
+        return data.candidates[side]
     if (folds := split.folds) is None:
         what = f"split '{split.name}' has no folds, which view '{view}' needs"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
-    return Candidates(fold=folds if direction == "i2t" else folds[::-1])
+    return Candidates(fold=folds[::-1] if side else folds)
 
 
 def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], no_positive: str) -> None:
@@ -379,7 +440,7 @@ def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], 
     for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
-            if view == m.view and found.skipped + lost and lost < len(found.found):
+            if view == m.ranked and found.skipped + lost and lost < len(found.found):
                 without = count_of(found.skipped + lost, "query", "queries")
                 what = f"{m} {direction} has no value for {without} without positives"
                 raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")
@@ -534,13 +595,3 @@ def load_gains_of(
             settings = ", ".join(f"{k} {v}" for k, v in found[kind].settings.items())
             note(f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
     return split, found
-
-
-def note_unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> None:
-    """Note metrics that read ties, where retrieved lists of some directions have no scores."""
-    named = [str(m) for m in metrics if "tied" in m.family.needs]
-    if named and directions:
-        note(
-            f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; "
-            "values from embeddings, scores or a TREC run differ where scores are equal"
-        )

@@ -18,20 +18,22 @@ from typing import Any, NamedTuple
 
 from ..arrays import is_path, numbers
 from ..errors import UsageError, printable, shown
-from ..files.regular import expanded, run_folder
+from ..files.regular import expanded, inside, run_folder
 from ..metrics.declare import HUBNESS
 from ..metrics.suites import ALL, INTRA, SUITES, expand, words
-from ..options import check_alone, settings, spell
+from ..options import check_alone, direction_named, settings, spell
 from ..rank import corrected
 from ..relevance.gains import Spec
 from ..relevance.sources import LABELS, SOURCES, is_gains, located, parse_spec, source_of
 from ..results.model import Resampling
 from ..sets import catalogue
+from ..sets.folders import Folder, folder_of
 from ..sets.published import SETS
 from ..signature import STAGES
-from ..types import DIRECTIONS, Direction
+from ..types import DIRECTIONS, ONE_WAY, Direction, TestSet
 from .options import DEPTH, Options
 
+SELF = "self"  # of ``exclude``: the item that has the id of the query
 BY_RANK = "rank:"  # before a run: the rank column orders its items
 LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
 PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
@@ -48,7 +50,8 @@ class Given(NamedTuple):
 
     direction: Direction | None  # of the queries; None where it is not given, and for scores of both in one matrix
     value: Any  # a file, an array, or lists in memory
-    how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders the items of a run
+    how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders a run; ``self``
+    part: tuple[str, ...] = ()  # the test set of a run in a file of several
 
 
 class Part(NamedTuple):
@@ -64,10 +67,11 @@ class Part(NamedTuple):
 class Request(Options):
     """What is evaluated, what is measured, and how: options in one form, and what was read of them.
 
-    ``scores``, ``run`` and ``rerank`` are lists of ``Given``, ``index`` is one of ``Index``, and ``fuse`` is a list of
-    lists of ``Given``; the folder of a training run is its file.
+    ``scores``, ``run``, ``rerank``, ``candidates`` and ``exclude`` are lists of ``Given``, ``index`` is a list of
+    ``Index``, and ``fuse`` is a list of lists of ``Given``; the folder of a training run is its file.
     """
 
+    split: TestSet | str | None  # folders are in ``folder``
     gains: Mapping[str, Spec]  # by view; the first is that of metrics whose name has no view
     judgements: Mapping[str, Sequence[Spec]]  # of the user by name, and the parts of each: one, or one a direction
     weights: tuple[float, ...]  # type: ignore[assignment]  # of the systems that are fused, the first one first
@@ -79,6 +83,7 @@ class Request(Options):
     correction: corrected.Correction | None  # of the scores
     weight: float | None  # of the second scores that are added to the first; None where they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
+    folder: Folder | None  # with the queries, corpus and judgements, in place of ``split``
     settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
 
     def __post_init__(self) -> None:
@@ -102,6 +107,8 @@ class Request(Options):
         named = [self.captions_file, self.part and self.part.file]
         named += [path for spec in self.specs for path in located(spec)[1]]
         named += [self.correction.bank] if self.correction else []
+        named += [path for role in ("queries", "corpus") for path in self.folder.tables[role]] if self.folder else []
+        named += [Path(one.value) for one in (*self.candidates, *self.exclude) if is_path(one.value)]
         return [path for path in named if path is not None and path.is_file()]
 
     @property
@@ -122,11 +129,15 @@ def request(**given: Any) -> Request:
         MissingPackage: the back-end is not installed.
     """
     asked = _of_run_folder(Options(**given))
+    if (folder := folder_of(asked.split)) is not None:
+        asked = dataclasses.replace(asked, split=None)
+    judged = {folder.view: [Spec(folder.view, str(folder.judgements), {})]} if folder else {}
     values = {
         **vars(asked), "run": _runs(asked.run), "scores": None if asked.scores is None else _scores(asked.scores),
         "fuse": _systems(asked.fuse, asked.run is not None), "rerank": _of_each("rerank", asked.rerank),
-        "index": _indexes(asked.index),
-        "gains": _gains(asked.gains), "judgements": _judgements(asked.judgements),
+        "index": _indexes(asked.index), "candidates": _candidates("candidates", asked.candidates),
+        "exclude": _candidates("exclude", asked.exclude),
+        "gains": _gains(asked.gains), "judgements": judged | _judgements(asked.judgements), "folder": folder,
     }  # fmt: skip
     check_alone(asked, values)
     measured = None if asked.metrics is None else words(asked.metrics)
@@ -136,7 +147,7 @@ def request(**given: Any) -> Request:
         **values | {"weights": _weights(asked.weights, len(values["fuse"]) + 1)},
         names=names,
         intra=names is not None and len(names) < len(measured or ()),
-        directions=DIRECTIONS if asked.direction == "both" else (asked.direction,),
+        directions=tuple(d for d in DIRECTIONS if asked.direction in ("both", d, *[ONE_WAY] * (d == "i2t"))),
         resampling=Resampling(asked.ci, *drawn) if asked.ci else None,
         part=_part(asked.only),
         correction=None if asked.normalise is None else corrected.parse(asked.normalise),
@@ -150,8 +161,8 @@ def request(**given: Any) -> Request:
 
 def _portable(request: Request) -> Request:
     """The request as other processes read it, with absolute paths; raises UsageError for what is in memory."""
-    names = ("images", "texts", "scores", "fuse", "rerank", "gains", "judgements", "captions", *IDS)
-    named = {name: _absolute(name, getattr(request, name)) for name in names}
+    names = ("images", "texts", "scores", "fuse", "rerank", "gains", "judgements", "candidates", "exclude", "captions")
+    named = {name: _absolute(name, getattr(request, name)) for name in (*names, *IDS)}
     if not isinstance(request.split, str):
         _absolute("split", request.split)
     part, correction = request.part, request.correction
@@ -209,17 +220,24 @@ def _parts(name: str, given: Any) -> list[Given]:
         if name == "run":
             how = "rank" * any(is_path(x) and str(x).startswith(BY_RANK) for x in (head, value))
             direction, value = _bare(head), _bare(value)
-        if not mapped and is_path(value) and (sides := str(value).partition("="))[0] in DIRECTIONS and sides[1]:
-            direction, _, value = sides
+        known = (*DIRECTIONS, *[ONE_WAY] * (name == "run"))
+        if not mapped and is_path(value) and "=" in (text := str(value)):
+            before, _, behind = text.partition("=")
+            if (named := direction_named(before)) in known:
+                direction, value = named, behind
+        direction = direction_named(direction)
         if name == "run" and is_path(value) and str(value).startswith(BY_RANK):
             how, value = "rank", _bare(value)
         elif name != "run" and is_path(value):
             path, behind, stated = str(value).rpartition(":rows=")
             if behind and stated in ("images", "texts"):
                 how, value = stated, path
-        if (mapped and direction not in DIRECTIONS) or (is_path(value) and not str(value).strip()):
+        if (mapped and direction not in known) or (is_path(value) and not str(value).strip()):
             raise _refused(name, given)
-        found.append(Given(direction, expanded(value) if is_path(value) else value, how))
+        part: tuple[str, ...] = ()
+        if name == "run" and is_path(value):
+            value, part = inside(value)
+        found.append(Given(direction, expanded(value) if is_path(value) else value, how, part))
     return found
 
 
@@ -229,6 +247,17 @@ def _of_each(name: str, given: Any) -> list[Given]:
     if len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
     return found
+
+
+def _candidates(name: str, given: Any) -> list[Given]:
+    """The files or mappings of items by query, of a direction or of that which their ids tell; raises UsageError."""
+    if isinstance(given, Mapping) and not (given and set(given) <= set(DIRECTIONS)):
+        return [Given(None, given)]
+    itself = [x for x in listed(given) if name == "exclude" and isinstance(x, str) and x == SELF]
+    found = _parts(name, given if isinstance(given, Mapping) else [x for x in listed(given) if x not in itself])
+    if len(found) > 1 and len({one.direction for one in found} - {None}) < len(found):
+        raise _refused(name, given)
+    return [Given(None, None, SELF) for _ in itself[:1]] + found
 
 
 def _refused(name: str, given: Any) -> UsageError:
@@ -254,11 +283,17 @@ def _runs(given: Any) -> list[Given] | None:
     Raises:
         UsageError: another form.
     """
+    of_queries = isinstance(given, Mapping) and not any(is_path(lists) for lists in given.values())
+    if of_queries and not any(direction_named(_bare(key)) in (*DIRECTIONS, ONE_WAY) for key in given):
+        return [Given(None, given)] if given else None
     found = _parts("run", given)
-    for direction, run, _ in found:
+    for direction, run, *_ in found:
         if not isinstance(given, Mapping) and not is_path(run):
             what = f"{spell('run')} is {shown(given)}"
-            raise UsageError(what, fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings")
+            raise UsageError(
+                what,
+                fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings, or {query id: item ids}",
+            )
         if not is_path(run) and not isinstance(run, (Mapping, list, tuple)):
             what = f"{spell('run')} of {direction} is {shown(run)}"
             raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
@@ -277,7 +312,7 @@ class Index(NamedTuple):
 def _indexes(given: Any) -> list[Index]:
     """Every saved index that is given, one a direction; raises UsageError for another form."""
     found: list[Index] = []
-    for direction, value, _ in _parts("index", given):
+    for direction, value, *_ in _parts("index", given):
         if not is_path(value):
             what = f"{spell('index')} is {shown(value)}"
             raise UsageError(what, fix="give a file: faiss.write_index(index, 'images.faiss')")
@@ -334,7 +369,7 @@ def check_input(given: Request) -> None:
             raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
     files = [one.value for one in given.scores] if given.scores else inputs[:1]
     for name in (*IDS, "image_id_of_text"):
-        of_file = given.run is not None or (name not in IDS and any(map(is_path, files)))
+        of_file = name not in IDS and (given.run is not None or any(map(is_path, files)))
         if getattr(given, name) is not None and of_file:
             raise UsageError(f"{spell(name)} has no meaning for a file", fix="save the ids in the file")
 
@@ -469,11 +504,11 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
 
 
 def _named(text: Any) -> tuple[str, str]:
-    """The name and the file of ``NAME=FILE``; a ``FILE`` alone has the name in front of the first dot."""
+    """The name and the file of ``NAME=FILE``; a ``FILE`` alone has its name without the ending."""
     name, equals, file = str(text).partition("=") if is_path(text) else ("", "", "")
     if not re.fullmatch(r"\s*[\w -]*", name) or not equals:  # a path before the first = is that of the file
         file = str(text) if is_path(text) else ""
-        name = re.sub(r"[^a-z0-9_-]+", "-", Path(file.rpartition(":")[2]).name.partition(".")[0].lower()).strip("-_")
+        name = re.sub(r"[^a-z0-9_-]+", "-", Path(file.rpartition(":")[2].removesuffix(".gz")).stem.lower()).strip("-_")
     if not name.strip() or not file.strip():
         raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
     return name.strip(), file.strip()
@@ -484,7 +519,8 @@ def _specs(name: str, value: Any) -> list[Spec]:
     parts = [("", value)]
     if is_path(value):
         head, colon, tail = str(value).partition(":")
-        parts = [(head, tail)] if colon and head in (*DIRECTIONS, LABELS) else parts
+        head = direction_named(head)
+        parts = [(head, tail)] if colon and head in (*DIRECTIONS, ONE_WAY, LABELS) else parts
     elif isinstance(value, Mapping) and value and (set(value) == {LABELS} or set(value) <= set(DIRECTIONS)):
         parts = list(value.items())
     found = []

@@ -49,7 +49,7 @@ def evaluate(
     texts: Vectors | PathLike | None = None,
     *,
     scores: npt.ArrayLike | PathLike | Mapping[Direction, npt.ArrayLike | PathLike] | None = None,
-    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike | Mapping[Any, Any]] | None = None,
+    run: PathLike | Sequence[PathLike] | Mapping[Any, Any] | None = None,
     fuse: Sequence[npt.ArrayLike | PathLike | Mapping[Direction, Any]]
     | npt.ArrayLike
     | PathLike
@@ -57,11 +57,13 @@ def evaluate(
     | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
     index: PathLike | Mapping[Direction, PathLike] | Sequence[PathLike] | None = None,
-    split: TestSet | str | None = None,
+    split: TestSet | str | PathLike | None = None,
     metrics: Names | None = None,
     gains: GainsLike = (),
     judgements: JudgementsLike = (),
     level: float = 1.0,
+    candidates: PathLike | Mapping[Any, Any] | Sequence[PathLike] = (),
+    exclude: PathLike | Mapping[Any, Any] | Sequence[PathLike | Mapping[Any, Any]] = (),
     captions: Captions | None = None,
     human_data: PathLike | None = None,
     direction: str = "both",
@@ -108,73 +110,78 @@ def evaluate(
     1.0
 
     Args, input:
-        images: a file of embeddings (see ``docs/formats.md``), the folder of a training run, or image vectors:
-            (image, dim) floats as an array, a torch tensor or ``Embeddings``, in the order of the split unless they
-            carry ids.
-        texts: the text vectors, when ``images`` is an .npy file of image vectors or an array: (caption, dim).
-        scores: a score matrix instead: (image, caption) floats, as an array or a file; ``{"i2t": ..., "t2i": ...}`` for
-            one of each direction.
-        run: retrieved lists instead: TREC runs or JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``, where lists
-            in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
-            Scores order the items; equal ones are in the order of the gallery (in trec_eval: of descending ids).
-            ``rank:FILE`` or ``rank:i2t`` takes the order of the rank column.
-        split: a ``TestSet``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
-            arrays are a custom split of ``captions_per_image`` texts an image, in order.
-        captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
-            order), for splits whose captions are not known here.
-        image_key, text_key, scores_key: names of the arrays in a file.
-        image_ids, text_ids: (image,) and (text,) ids of rows that have none, integers or strings; or a file of them:
-            ``.npy``, a JSON list, or a text with one a line.
+        images: image vectors, (image, dim), or the file of embeddings or the folder of a training run. An array, a
+            torch tensor or ``Embeddings``; in the order of the split unless they carry ids (see ``docs/formats.md``).
+        texts: text vectors, if the first file has images only. (caption, dim) floats or a file.
+        scores: a score matrix, a row an image; or one as i2t=FILE. In Python also an array (image, caption), or
+            ``{"i2t": ..., "t2i": ...}`` for one of each direction.
+        run: retrieved lists: TREC or JSON; i2t=FILE, or rank:FILE for its rank column. In Python also
+            ``{"i2t": FILE, "t2i": FILE}``, where lists in memory may stand for a file: ``{query id: item ids, best
+            first}``, or ``{query id: {item id: score}}``; or such lists alone. Scores order the items; equal ones are
+            in the order of the gallery (in trec_eval: of descending ids). ``rank:FILE`` or ``rank:i2t`` takes the order
+            of the rank column.
+        split: ``coco-5k``, coco-1k, f30k, custom, or FOLDER of BEIR or MTEB; by ids by default. In Python also a
+            ``TestSet``. Arrays are a custom split of ``captions_per_image`` texts an image, in order. A folder of BEIR,
+            MTEB or ViDoRe with queries, a corpus and judgements is ``FOLDER``, ``FOLDER:SUBSET`` or ``FOLDER:SPLIT``.
+        captions: the captions, for splits whose captions are not known. A file, or a list in the order of the text
+            vectors (of a declared split: in its order).
+        image_key, text_key, scores_key: name of an array in the file.
+        image_ids, text_ids: ids of the rows of a side: .npy, a JSON list, or a text with one a line. In Python also
+            (image,) and (text,) integers or strings.
         query_ids, corpus_ids: the same where the rows of images are queries and those of texts a corpus, of which
             ``judgements`` say what is relevant.
         image_id_of_text: (text,) the id of the image of every text, if neither a declared split nor the ids give it;
             without ``image_ids`` the row of the image, from 0.
-        captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
-        only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
-            the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.
-        trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
+        captions_per_image: texts an image, in order, for files without ids; 5 by default.
+        only: evaluate a part as a gallery of its own: lang=de by a column of --captions, or FILE:COLUMN=VALUE. The
+            values are separated by commas: ``FILE:COLUMN=VALUE[,VALUE...]``.
+        trust: evaluate input at chance, or with rows in another order, all the same. It is a warning then.
 
     Args, what is measured:
-        metrics: names, suites or ``all``; None for the headline suites of the split.
-        direction: ``both``, ``i2t`` or ``t2i``.
+        metrics: names, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all; by default the headline suites.
+        direction: ``both``, ``i2t``, ``t2i`` or ``query2corpus``.
         similarity: ``auto``, ``cosine`` or ``dot``.
-        fuse: other systems, whose scores are added to those of the first: files of embeddings or of score matrices, or
-            arrays of scores. Of ``run``: other runs, fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
-        weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; by default
-            all are 1.
-        normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries
-            (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/scores.md``.
-        rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
-            ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
-            one constant stand for pairs without a score. See ``docs/scores.md``.
+        candidates: the items that may be returned for each query: FILE, i2t=FILE. In Python also
+            ``{query id: item ids}``, or one of these under each of ``i2t`` and ``t2i``. Queries without candidates
+            count in no metric. See ``docs/corpus.md``.
+        exclude: items that may not be returned: FILE, i2t=FILE; self, the item with the query's id.
+        fuse: another system, whose scores are added; of --run its ranks. Files of embeddings or of score matrices, or
+            arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
+        weights: of ``fuse``: numbers above 0 separated by commas, one a system, the first one first; all 1 by default.
+        normalise: correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20. The
+            offsets are those of the test queries (transductive), or of the file. See ``docs/scores.md``.
+        rerank: scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. In Python a mapping from
+            ``i2t``, ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite
+            values and one constant stand for pairs without a score. See ``docs/scores.md``.
         combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
         rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
-        index: saved FAISS indexes, ``{"t2i": "images.faiss"}``, with parameters of the search behind the name:
-            ``images.faiss:nprobe=16,k=1000``. Their lists are re-ranked by exact scores. See ``docs/backends.md``.
+        index: a saved FAISS index, its lists re-ranked: i2t=FILE, t2i=FILE:nprobe=16. In Python also
+            ``{"t2i": "images.faiss"}``, with parameters of the search behind the name:
+            ``images.faiss:nprobe=16,k=1000``. See ``docs/backends.md``.
 
     Args, relevance:
-        gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``, or gains computed elsewhere: a file,
-            or (image, caption) numbers, an array of the view ``matrix``; one or a list. CIDEr-D when none is named.
-        judgements: your relevance judgements, as ``{NAME: JUDGEMENTS}``, or as on the command line ``FILE`` (named
-            after the file) or ``NAME=FILE``, one or a list. JUDGEMENTS are a file, ``{query id: item ids}``,
-            ``{query id: {item id: grade}}``, or one of these under each of ``i2t`` and ``t2i``. They can also be a list
-            of (image id, caption id) or (image id, caption id, grade), a matrix (image, caption), or class labels
+        gains: graded relevance: a kind of ``vsebench metrics``, or a file; cider by default. In Python also (image,
+            caption) numbers, an array of the view ``matrix``; one or a list.
+        judgements: your judgements: FILE, NAME=FILE, NAME=i2t:FILE, NAME=labels:FILE. In Python also
+            ``{NAME: JUDGEMENTS}``. JUDGEMENTS are a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``,
+            or one of these under each of ``i2t`` and ``t2i``. They can also be a list of (image id, caption id) or
+            (image id, caption id, grade), a matrix (image, caption), or class labels
             ``{"labels": (of the images, of the captions)}``. See ``docs/judgements.md``.
         level: the smallest grade of a positive of ``judgements``.
         human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
 
     Args, ties and missing items:
-        ties: tie rule: ``index``, ``optimistic``, ``pessimistic`` or ``expected`` (the mean of a metric over all
-            orders of tied items).
+        ties: equal scores: ``index``, ``optimistic``, ``pessimistic``, ``expected`` or ``docid-desc``. ``expected`` is
+            the mean of a metric over all orders of tied items.
         no_positive: queries that the judgements cover and that have no positive: ``skip`` them, or count a ``miss``.
         short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
 
-    Args, output:
-        save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
-            .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
+    Args, result:
+        save_run: write the top of every ranking: JSON, or TREC runs (.trec, .run, .txt), one a direction. JSON is
+            eccv-style; ``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``.
         depth: items a query in ``save_run``; 100 by default.
-        lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
-            of single queries. None by default; a JSON report of the command line has 10.
+        lists: items a query to keep in the report, with scores and gains, for its page; 10 by default in JSON. At most
+            100; none by default in Python.
         progress: called with (done, in all).
 
     Args, intervals:
@@ -184,16 +191,16 @@ def evaluate(
         interval: ``bca`` or ``percentile``.
 
     Args, where it is computed:
-        threads: how many compute; never changes a result.
-        backend: what ranks: ``auto``, ``numpy`` (the reference), ``torch`` (``torch:cpu``, ``torch:cuda:1``), or
-            ``faiss`` for metrics of the top of rankings (a note says which metrics read more and are ranked by numpy);
-            never changes a result.
-        engine: which processes compute: ``local``, this one with threads, or ``dask``, the workers of a Dask cluster,
-            which read the input from its files (see ``docs/backends.md``); never changes a result.
-        scheduler: the address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``; by default one is started
-            on this machine.
-        workers: worker processes of that one; 2 by default.
-        resume: continue an evaluation with ``engine="dask"`` that was ended, with the shards that were finished.
+        threads: threads of the kernels; never changes a result.
+        backend: what ranks: auto, numpy, torch (torch:cpu, torch:cuda:1) or faiss; never changes a digit. ``numpy`` is
+            the reference; ``faiss`` is for metrics of the top of rankings (a note says which metrics read more and are
+            ranked by numpy).
+        engine: ``local``, or ``dask``: the workers of a Dask cluster (docs/backends.md); never changes a digit. They
+            read the input from its files.
+        scheduler: of engine dask: the address of a running scheduler; by default one is started on this machine. It is
+            such as ``tcp://10.0.0.1:8786``.
+        workers: of engine dask: processes on this machine; 2 by default.
+        resume: of engine dask: continue an evaluation that was ended, with the shards that were finished.
 
     Raises:
         BadInput: unreadable, misshapen, unmatched or suspicious data; metrics that cannot be measured with it.
@@ -209,7 +216,9 @@ def evaluate(
         sources = [*data.sources, *sources]
         if asked.save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(asked.save_run)).values()), sources)
-        report, observed, backend = run_evaluation(data, make_plan(data, asked))
+        plan = make_plan(data, asked)
+        system.audit(data, plan.targets[0])
+        report, observed, backend = run_evaluation(data, plan)
     other = {"backend": backend} if backend != asked.backend else {}
     report = assemble.attach(report, started, asked.threads, sources, backend, {**asked.settings, **other})
     if asked.save_run is not None:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import UsageError
 from ..files.atomic import write_atomically
-from ..types import DIRECTIONS, Direction, Observation, TestSet
+from ..types import DIRECTIONS, ONE_WAY, Direction, Observation, TestSet, Tops
 
 TREC = (".trec", ".run", ".txt")
 
 
-def files(path: Path, directions: Sequence[Direction] = DIRECTIONS) -> dict[str, Path]:
+def files(path: Path, directions: Sequence[Direction] = (*DIRECTIONS, ONE_WAY)) -> dict[str, Path]:
     """Direction -> the file to write: one for both (under ``""``), or one a direction for TREC runs.
 
     A TREC run has one direction, so its file gets it in front of its ending: ``top.i2t.trec``. JSON has both.
@@ -45,25 +47,31 @@ def write(path: Path, split: TestSet, observed: Mapping[Direction, Observation],
     Raises:
         UsageError: a TREC run of ids with white space, or the file cannot be written.
     """
-    found = {d: o.top.cut(depth) for d, o in observed.items() if o.top is not None}
-    sides = {"i2t": (split.rows.ids, split.columns.ids), "t2i": (split.columns.ids, split.rows.ids)}
+    found = {split.way(d) or d: o.top.cut(depth) for d, o in observed.items() if o.top is not None}
+    both = split.rows.ids, split.columns.ids
+    sides = {"i2t": both, "t2i": both[::-1], ONE_WAY: both}
     targets = files(path, tuple(found))
     if "" in targets:
         document = {}
         for direction, top in found.items():
             queries, items = sides[direction]
-            rows = items[top.items].tolist()
+            rows = _split(items[top.entries], top)
             document[direction] = {str(q): row for q, row in zip(queries.tolist(), rows, strict=True)}
         with _text(targets[""]) as stream:
             json.dump(document, stream)
         return
     for direction, top in found.items():
         queries, items = sides[direction]
-        rows = (items[row].tolist() for row in top.items)
-        order = np.broadcast_to(-1.0 - np.arange(top.items.shape[1]), top.items.shape)  # ranks a re-ranked top so
-        scores = (row.tolist() for row in (order if top.scored is None else top.scores))
+        order = np.repeat(top.start[:-1], top.depth) - np.arange(len(top.entries)) - 1.0  # ranks a re-ranked top so
+        values = items[top.entries], order if top.scored is None else top.scores.ravel()
+        rows, scores = (_split(x, top) for x in values)
         with _text(targets[direction]) as stream:
             _write_lines(stream, queries.tolist(), rows, scores, targets[direction])
+
+
+def _split(values: npt.NDArray[Any], top: Tops) -> Iterator[list[Any]]:
+    """The values of every list, of (entry,) values."""
+    return (values[a:b].tolist() for a, b in itertools.pairwise(top.start.tolist()))
 
 
 @contextmanager

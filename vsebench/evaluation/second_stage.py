@@ -47,7 +47,7 @@ def read(data: Input, request: Request) -> Input:
         UsageError: complete scores without a depth.
         BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
-    second = {d: _of_direction(value, d, data.split, request, rows or None) for d, value, rows in request.rerank}
+    second = {d: _of_direction(value, d, data.split, request, rows or None) for d, value, rows, _ in request.rerank}
     sources = tuple(one.value for one in request.rerank if isinstance(one.value, Path))
     return replace(data, second=second, sources=(*data.sources, *sources))
 
@@ -206,7 +206,7 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
     found = []
     for m in headlines(plan.binary):
         one, other = (
-            binary.measure(m, observed.ranks[m.view], plan.split, direction, plan.request.no_positive)
+            binary.measure(m, observed.ranks[m.ranked], plan.split, direction, plan.request.no_positive)
             for observed in (before, after)
         )
         assert one.per_query is not None and other.per_query is not None

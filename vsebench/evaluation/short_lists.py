@@ -1,4 +1,4 @@
-"""Retrieved lists that are too short for a metric: which metrics, and whether they are refused or left out."""
+"""Retrieved lists: those that are too short for a metric, which is refused or left out; and ties that are unknown."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ..log import note, warn
 from ..metrics import Metric
 from ..options import spell
 from ..rank.count import Targets
-from ..rank.tops import ranks
-from ..types import DIRECTIONS, SIDES, UNRANKED, Both, Direction, Int, Observation, TestSet, Tops
+from ..rank.tops import ranks, sizes
+from ..relevance.sources import is_gains
+from ..types import DIRECTIONS, ONE_WAY, SIDES, UNRANKED, Both, Direction, Int, Observation, TestSet, Tops
 from .inputs import Indexed
 
 
@@ -24,8 +25,9 @@ def observe(
     lists: Mapping[Direction, Tops], targets: Both[Sequence[Targets]], directions: Sequence[Direction]
 ) -> dict[Direction, Observation]:
     """Retrieved lists and the ranks of the relevant items in them, by direction."""
+    rules = {d: None if one.ties is None else "index" for d, one in lists.items()}
     return {
-        d: Observation({t.view: ranks(lists[d], t.relevance, t.candidates) for t in own}, lists[d])
+        d: Observation({t.view: ranks(lists[d], t.relevance, t.candidates, rules[d]) for t in own}, lists[d])
         for d, own in zip(DIRECTIONS, targets, strict=True)
         if d in directions
     }
@@ -35,7 +37,7 @@ class Short(NamedTuple):
     """A metric that reads deeper than a list."""
 
     metric: Metric
-    direction: Direction
+    direction: Direction  # as reports have it
     detail: str  # the first query whose list is too short, its length and the depth needed, or how many have no list
     impossible: bool  # it has no value even if items that are not listed count as not found
     missing: int = 0  # number of queries without a list
@@ -49,7 +51,7 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
     found = []
     for m in (m for m in metrics if not (m.graded or m.family.of_lists)):
         for direction, observation in observed.items():
-            found_at, gallery = observation.ranks[m.view], split.shape[direction == "i2t"]
+            found_at, gallery = observation.ranks[m.ranked], split.shape[direction == "i2t"]
             assert found_at.depth is not None  # lists have a length
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
@@ -71,13 +73,17 @@ def known_depth(ranking: Ranking, lists: Mapping[Direction, Tops]) -> Int:
 
 
 def graded_too_short(rankings: Sequence[Ranking], lists: Mapping[Direction, Tops]) -> list[Short]:
-    """Graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
+    """Graded metrics that read deeper than the lists; nothing but the lengths of lists is needed.
+
+    Judged items that are not listed have no gain in the list; of other kinds of gains every item has one.
+    """
     found = []
     for ranking in rankings:
-        direction, known = DIRECTIONS[ranking.side], known_depth(ranking, lists)
+        direction, known, test = DIRECTIONS[ranking.side], known_depth(ranking, lists), ranking.test
+        most = sizes(ranking.candidates, ranking.queries, len(ranking.gallery))
         for m in ranking.metrics:
-            wanted = deepest_rank(m, ranking)
-            found += _short(m, direction, ranking.queries, known, wanted, True, ranking.test, lists[direction])
+            wanted = np.minimum(deepest_rank(m, ranking), most)
+            found += _short(m, direction, ranking.queries, known, wanted, is_gains(m.view), test, lists[direction])
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
 
 
@@ -95,7 +101,7 @@ def _short(
     detail += f"{np.broadcast_to(wanted, known.shape)[first]:,} are needed"
     if len(absent):
         detail = f"{len(absent):,} of {len(queries):,} lists are missing (first: that of query {ids[absent[0]]})"
-    return [Short(m, direction, detail, impossible, len(absent))]
+    return [Short(m, split.way(direction) or direction, detail, impossible, len(absent))]
 
 
 def long_enough(
@@ -113,18 +119,17 @@ def long_enough(
     # Nothing left: all of them are as if they had been named.
     by_name = [s for s in refused if s.metric in named or not kept]
     if by_name:
-        graded = any(s.metric.graded for s in by_name)  # which have no value of a miss
-        otherwise = "" if graded or short_lists == "miss" else (
-            f", or count what is not listed as not found with {spell('short_lists', 'miss')} "
-            "(not for median and mean ranks)"
-        )  # fmt: skip
+        without = ", ".join(dict.fromkeys(str(s.metric) for s in by_name if s.impossible))  # a value of a miss
+        otherwise = f", or count what is not listed as not found with {spell('short_lists', 'miss')}"
+        otherwise += f" (not for {without})" if without else ""
+        otherwise *= any(not s.impossible for s in by_name)
         names, first = ", ".join(map(str, by_name)), by_name[0]
         what = f"the lists are too short for {names}: for {first} {first.detail}"
         if first.missing:
             truncated = "" if index else "; is the file truncated?"
             what = f"the lists are incomplete for {names}: {first.detail}{truncated}"
         longer = "give every query a list" if first.missing else "store longer lists"
-        if one := index.get(first.direction):
+        if one := index.get(DIRECTIONS[0] if first.direction == ONE_WAY else first.direction):
             where, longer = one.file, f"search more ({spell('index', one.more)})"
         raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
     if counted := ", ".join(str(s) for s in short if s not in refused):
@@ -134,3 +139,13 @@ def long_enough(
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
     note(f"left out, because the lists are too short: {names} (for {first} {first.detail})", weight="result")
     return kept
+
+
+def note_unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> None:
+    """Note metrics that read ties, where retrieved lists of some directions have no scores."""
+    named = [str(m) for m in metrics if "tied" in m.family.needs]
+    if named and directions:
+        note(
+            f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; "
+            "values from embeddings, scores or a TREC run differ where scores are equal"
+        )

@@ -16,37 +16,42 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import is_path
+from ..arrays import descending, is_path, to_float32
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.columns import of_items
+from ..files.ids import places
 from ..files.members import opened
 from ..files.records import missing, text_of
 from ..files.regular import expanded
 from ..log import note, warn
+from ..metrics.suites import INTRA
 from ..options import spell
-from ..rank.scorers import Matrix, Scorer, System, rows_of
+from ..rank.count import Targets
+from ..rank.scorers import Dot, Matrix, Scorer, System, rows_of
 from ..rank.sums import finite, weighted_sum
+from ..rank.ties import DOCID
 from ..relevance.sources import SOURCES
-from ..sets import owners
-from ..sets.items import last_of_all
+from ..sets import catalogue, owners
+from ..sets.items import equal_rows, last_of_all
 from ..sets.match import with_captions
 from ..sets.owners import ranks
 from ..sets.published import warning_of
 from ..signature import ENCODER
-from ..types import DIRECTIONS, NONE, Direction, Embeddings, TestSet, Tops
-from . import indexed, inputs, second_stage
+from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Int, TestSet, Tops, Which, sides_of
+from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
 from .misread import LEVEL, own_images, sampled_queries
-from .request import PART_GRAMMAR, Given, Request
-from .top_scored import SMALLEST
+from .request import PART_GRAMMAR, SELF, Given, Request
 
 # What the scores or lists may be, or another option, with which a step has no meaning.
 REFUSED = {
-    "normalise": ("lists", "folds"),
+    **dict.fromkeys(("candidates", "exclude"), ("folds", "normalise", "rerank", "only", "index", "intra")),
+    "normalise": ("lists", "folds", "docid"),
     "rerank": ("lists", "folds", "only", "ties"),
     "only": ("lists", "folds", "gains"),
     "index": ("lists", "no vectors", "fuse", "normalise", "rerank", "only", "ties", "save_run"),
+    "docid": ("folds", "gains", "named"),
 }
 
 
@@ -64,6 +69,10 @@ def read(request: Request) -> Input:
     warn(warning_of(data.split.name))
     if request.fuse:
         data = fuse(data, request)
+    if request.ties == DOCID and data.lists is None:
+        data = by_id(data, request)
+    if request.candidates or request.exclude:
+        data = candidates.read(data, request)
     data = _without_excluded(data, request)
     if request.index:
         return indexed.read(data, request)
@@ -74,30 +83,45 @@ def read(request: Request) -> Input:
 
 def _check(data: Input, request: Request) -> None:
     """Raise UsageError for a step that has no meaning for the input."""
-    for name in ("scores", "run", "rerank", "index") if data.split.one_way else ():
+    for name in ("scores", "run", "rerank", "index", "candidates", "exclude") if data.split.one_way else ():
         if any(one.direction == "t2i" for one in getattr(request, name) or ()):
             what = f"{spell(name)} of t2i has no meaning for queries and a corpus: queries are the rows"
             raise UsageError(what, fix="give that of i2t alone")
-    given = {"normalise": request.correction, "rerank": request.rerank, "only": request.part, "index": request.index}
+    given = {
+        "normalise": request.correction, "rerank": request.rerank, "only": request.part, "index": request.index,
+        "candidates": request.candidates, "exclude": request.exclude,
+        "docid": request.ties == DOCID and data.lists is None,
+    }  # fmt: skip
+    steps = {**{name: spell(name) for name in given}, "docid": spell("ties", DOCID)}
     one, whole = "leave out one of them", f"give a set without folds ({spell('split', 'coco-5k')} instead of coco-1k)"
-    gains = "" if request.part is None else gains_of_rows(request)
+    gains = gains_of_rows(request) if request.part or given["docid"] else ""
     found = {
         "lists": ("retrieved lists" * (data.lists is not None), "leave it out, or give embeddings or scores"),
         "folds": (f"the folds of {data.split.name}" * data.split.in_folds, f"leave it out, or {whole}"),
         "no vectors": ("a score matrix" * (data.lists is None and not data.of_vectors), "give embeddings"),
-        **{name: (spell(name) * bool(getattr(request, name)), one) for name in ("fuse", "normalise", "rerank", "only")},
+        **{
+            name: (steps.get(name, spell(name)) * bool(asked), one)
+            for name, asked in (("fuse", request.fuse), *given.items())
+        },
+        "intra": (INTRA * request.intra, one),
         "save_run": (spell("save_run") * bool(request.save_run), one),
         "ties": (spell("ties", request.ties) * (request.ties != "index"), one),
-        "gains": (gains, f"give gains that are made from captions, such as cider, or leave out {spell('only')}"),
+        "gains": (gains, "give gains that are made from captions, such as cider, or leave out {step}"),
+        "named": (
+            f"the published order of {data.split.name}"
+            if given["docid"] and data.split.name in catalogue.names()
+            else "",
+            f"leave it out, or give {spell('split', 'custom')} and judgements of your own",
+        ),
     }
     for step, kind in ((step, kind) for step, kinds in REFUSED.items() if given[step] for kind in kinds):
         what, fix = found[kind]
         if what:
-            raise UsageError(f"{spell(step)} has no meaning with {what}", fix=fix)
+            raise UsageError(f"{steps[step]} has no meaning with {what}", fix=fix.format(step=steps[step]))
 
 
 def _without_excluded(data: Input, request: Request) -> Input:
-    """The system with finite scores: a pair with the score -inf is no candidate, and is ranked last.
+    """The system with finite scores: a pair with the score -inf is ranked last, and other numbers for it are noted.
 
     Raises:
         BadInput: such pairs beside a step that would give them a score.
@@ -106,9 +130,12 @@ def _without_excluded(data: Input, request: Request) -> Input:
         return data
     needs = [step for step, given in (("normalise", request.correction), ("rerank", request.rerank)) if given]
 
-    def ranked_last(scorer: Scorer) -> Scorer:
+    def ranked_last(scorer: Scorer, sides: Sequence[Which]) -> Scorer:
         scores = last_of_all(scorer.scores, data.where) if isinstance(scorer, Matrix) else None
-        if not isinstance(scorer, Matrix) or scores is None or scores is scorer.scores:
+        if not isinstance(scorer, Matrix) or scores is None:
+            return scorer
+        if scores is scorer.scores:
+            candidates.note_sentinels(scorer, data, sides)
             return scorer
         if needs:
             image, caption = np.argwhere(np.isneginf(scorer.scores))[0].tolist()
@@ -119,10 +146,55 @@ def _without_excluded(data: Input, request: Request) -> Input:
 
     forward, own = data.system.forward, data.system.own
     if own is None or "i2t" in request.directions:
-        forward = ranked_last(forward)
+        asked = [d for d in data.directions if d in request.directions]
+        forward = ranked_last(forward, sides_of(asked if own is None else DIRECTIONS[:1]))
     if own is not None and "t2i" in request.directions:
-        own = ranked_last(own.T).T
+        own = ranked_last(own.T, BOTH[1:]).T
     return replace(data, system=System(forward, own))
+
+
+def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
+    """Note what is odd about queries and a corpus: queries that are items too, and items or queries that are equal.
+
+    Args:
+        data: the input.
+        targets: the relevant items of the queries; with these also whether the own items of most queries come first.
+    """
+    split = data.split
+    if not split.one_way:
+        return
+    queries, corpus = split.sides
+    if data.vectors is not None:
+        vectors = data.vectors[1].vectors
+        _, first, count = np.unique(vectors[:, 0], return_inverse=True, return_counts=True)
+        some = np.flatnonzero(count[first] > 1)
+        if len(some) and (equal := int((np.bincount(group := equal_rows(vectors[some]))[group] > 1).sum())):
+            note(f"{equal:,} of {len(corpus):,} {corpus.plural} have the vector of another one, and tie with it")
+    if queries.texts and (again := len(queries) - len(set(queries.texts))):
+        note(f"{again:,} of {len(queries):,} queries repeat the text of another query")
+    without = any(one.candidates.excluded is not None for one in targets)
+    if without or queries.numbered or corpus.numbered or queries.ids.dtype.kind != corpus.ids.dtype.kind:
+        return
+    own = places(corpus.ids, queries.ids)
+    for relevance in (one.relevance for one in targets):
+        query = relevance.queries[relevance.query_of]
+        own[query[relevance.items == own[query]]] = -1  # the item of its id is the right one
+    if not (own >= 0).any():
+        return
+    top = 0.0
+    if targets and 2 * (own >= 0).sum() > len(own):
+        some = np.unique(np.linspace(0, len(own) - 1, SAMPLE).astype(np.int64))
+        if data.lists is None:
+            best = rows_of(data.scorer(DIRECTIONS[0]), some).argmax(axis=1)
+        else:
+            best = np.array([next(iter(data.lists[DIRECTIONS[0]].of_query(query)), -2) for query in some.tolist()])
+        top = float((best == own[some]).mean())
+    if top > 0.5:
+        what = f"the item with the id of the query is first for {top:.0%} of the queries, and is not relevant"
+        warn(f"{what}: if it is the query itself, leave it out as MTEB and BEIR do ({spell('exclude', SELF)})")
+    elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[own >= 0].tolist()):
+        # Integers, and SET:NUMBER of M-BEIR, count both sides.
+        note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
 
 
 SAMPLE = 256  # queries of which two systems are compared
@@ -181,7 +253,7 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (NONE, NONE) if known else sampled_queries(data, own_images(data.split, direction), SAMPLE)
-    if len(of_image) < SMALLEST or items < SMALLEST:
+    if len(of_image) < top_scored.SMALLEST or items < top_scored.SMALLEST:
         return
     good, best = [], []
     for system in (data, one):
@@ -203,7 +275,7 @@ def _read(other: Sequence[Given], data: Input, request: Request) -> Input:
     """Another system, on the split of the first; rows without ids are in the order of the first."""
     if data.lists is not None:
         return inputs.lists(other, request, data.split)
-    direction, file, how = other[0]
+    direction, file, how, _ = other[0]
     if is_path(file) and direction is None and not how and files.holds_both(opened(Path(file))):
         raw = files.read_embeddings(Path(file), image_key=request.image_key, text_key=request.text_key)
         return inputs.of_vectors(raw, request, data.split)
@@ -212,7 +284,7 @@ def _read(other: Sequence[Given], data: Input, request: Request) -> Input:
 
 def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> Tops:
     """Lists by the sum of ``weight / (60 + rank)`` over the lists that have an item; ties to the lower index."""
-    lists, ties = [], []
+    lists, tied = [], []
     for query in range(len(systems[0].depth)):
         terms: dict[int, list[float]] = defaultdict(list)
         for system, weight in zip(systems, weights, strict=True):
@@ -223,8 +295,8 @@ def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> T
         scores = np.fromiter(map(math.fsum, terms.values()), np.float64, len(terms))
         order = np.lexsort((items, -scores))
         lists.append(items[order])
-        ties.append(np.diff(scores[order], prepend=np.inf) == 0)
-    return Tops.ragged(lists, systems[0].gallery, ties)
+        tied.append(np.diff(scores[order], prepend=np.inf) == 0)
+    return Tops.ragged(lists, systems[0].gallery, tied)
 
 
 def only(data: Input, request: Request) -> Input:
@@ -262,16 +334,42 @@ def only(data: Input, request: Request) -> Input:
         captions, images = kept, np.unique(split.owners[kept])
     else:
         captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
+    note(
+        f"only {said}: {len(images):,} of {len(split.rows.ids):,} {split.rows.plural} and {len(captions):,} of "
+        f"{len(split.columns.ids):,} {split.columns.plural} are the queries and the gallery"
+    )
+    return _taken(data, request, images, captions)
+
+
+def by_id(data: Input, request: Request) -> Input:
+    """Rows and columns in the descending order of the bytes of their ids, and scores rounded to float32.
+
+    Retrieved lists are in this order when they are read.
+    """
+    taken = _taken(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
+    assert taken.system is not None
+    own = taken.system.own
+    return replace(taken, system=System(_rounded(taken.system.forward), own and _rounded(own)))
+
+
+def _rounded(scorer: Scorer) -> Scorer:
+    """The same scores rounded to float32."""
+    if isinstance(scorer, Matrix):
+        return scorer if scorer.dtype == np.float32 else replace(scorer, scores=to_float32(scorer.scores))
+    assert isinstance(scorer, Dot)
+    return replace(scorer, rounded=True, known=scorer.lengths)
+
+
+def _taken(data: Input, request: Request, images: Int, captions: Int) -> Input:
+    """The input of some rows and columns of a test set, in their order, as a test set of its own."""
+    split = data.split
     if request.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, request.captions)
     sides = split.sides if split.name == "custom" else [replace(side, places=None) for side in split.sides]
     first, second = (side.take(some) for side, some in zip(sides, (images, captions), strict=True))
-    image_of = None if split.image_of is None else np.searchsorted(images, split.owners[captions])
+    row = np.argsort(images)  # of each image, which may be in any order
+    image_of = None if split.image_of is None else row[np.searchsorted(images[row], split.owners[captions])]
     part = TestSet("custom", first, second, image_of, ordered=split.ordered)
-    note(
-        f"only {said}: {len(images):,} of {len(split.rows.ids):,} images and {len(captions):,} of "
-        f"{len(split.columns.ids):,} captions are the queries and the gallery"
-    )
     system, vectors = data.system and data.system.take(images, captions), data.vectors
     if vectors is not None:
         both = zip(vectors, (images, captions), strict=True)
@@ -281,7 +379,12 @@ def only(data: Input, request: Request) -> Input:
         None if r is None else ranks(r[k]) for r, k in zip(data.rows, (images, captions), strict=True)
     )
     return replace(
-        data, split=part, system=system, vectors=vectors, rows=(first_rows, second_rows), complete=data.split
+        data,
+        split=part,
+        system=system,
+        vectors=vectors,
+        rows=(first_rows, second_rows),
+        complete=data.complete or data.split,
     )
 
 

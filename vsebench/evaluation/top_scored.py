@@ -28,6 +28,7 @@ ROWS_OF_BLOCKS = 4096  # rows whose scored texts are compared
 SAMPLE_ROWS = 64  # rows in which the constant is searched
 SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
+FAR = 10  # ranges of all other scores below these, from which a score stands for none
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
 
@@ -84,7 +85,10 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
     elif found.apart:
         lists = spell("run", ["i2t=FILE", "t2i=FILE"])
         what += ", far below all others: pairs that were never scored"
-        fix = f"give complete scores, or the retrieved lists of each direction ({lists})"
+        fix = (
+            f"give complete scores, the pairs that were scored ({spell('candidates', 'FILE')}), or the retrieved lists "
+        )
+        fix += f"of each direction ({lists})"
     elif found.share >= MOST:
         what += ": if these pairs were never scored, values are wrong in at least one direction"
     else:
@@ -132,6 +136,17 @@ def scored(scores: Scores, missing: Any) -> tuple[dict[Direction, Int], float, f
         low = min(low, float(block.min(initial=np.inf, where=there)))
         high = max(high, float(block.max(initial=-np.inf, where=there)))
     return {"i2t": of_images, "t2i": of_texts}, low, high
+
+
+def sentinel(scores: Scores) -> Any | None:
+    """The negative number far below all other scores that several pairs have in place of one; None without one."""
+    low, high = scores.min(), scores.max()
+    some = scores[:: max(1, len(scores) // SAMPLE_ROWS)]
+    for others in (some, scores):  # a few rows mostly tell
+        least = others.min(initial=high, where=others > low)
+        if not (low < 0 and float(least) - float(low) > FAR * (float(high) - float(least)) and high > least):
+            return None
+    return low if np.count_nonzero(scores == low) > 1 else None
 
 
 def _same(count: Int) -> int:

@@ -30,7 +30,9 @@ _WITHOUT = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
-SHARD = re.compile(r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.(?:parquet|arrow|csv|tsv|jsonl?)(?:\.gz)?")
+SHARD = re.compile(
+    r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)(?:-[0-9a-f]{16})?\.(?:parquet|arrow|csv|tsv|jsonl?)(?:\.gz)?"
+)
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
@@ -142,18 +144,23 @@ def shards_of(folder: Path) -> list[Path]:
     with reading(folder, "cannot be listed", "check the permissions"):
         files = [path for path in folder.iterdir() if not path.name.startswith(".")]
     found = [path for path in files if path.suffix == ".parquet"] or [p for p in files if SHARD.fullmatch(p.name)]
-    found.sort(key=lambda path: ([int(n) for n in re.findall(r"[0-9]+", path.name)], path.name))
+    return complete(found, folder)
+
+
+def complete(shards: list[Path], where: Path) -> list[Path]:
+    """The files of one table by the numbers in their names; raises BadInput as ``shards_of``."""
+    found = sorted(shards, key=lambda path: ([int(n) for n in re.findall(r"[0-9]+", path.name)], path.name))
     named = [part for path in found if (part := SHARD.fullmatch(path.name))]
     tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
     if len(tables) > 1:
         what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{of}' for table, of in tables)}"
         fix = "give the file of one, or move the shards of each into a folder of its own"
-        raise BadInput(what, where=folder, fix=fix)
+        raise BadInput(what, where=where, fix=fix)
     if named and len(named) == len(found) != int(named[0]["of"]):
         there = {int(part["number"]) for part in named}
         first = next(n for n in range(len(named) + 1) if n not in there)
         what = f"has {len(found):,} of {int(named[0]['of']):,} shards (number {first} is missing)"
-        raise BadInput(what, where=folder, fix="copy or download the other shards into the folder")
+        raise BadInput(what, where=where, fix="copy or download the other shards into the folder")
     return found
 
 

@@ -18,7 +18,7 @@ from .regular import expanded
 PathLike = str | os.PathLike[str]
 
 LONGEST_NAME = 255  # bytes, where the file system does not say
-_KEPT = rb"suite"  # schemas of files that are no result of one command
+_KEPT = rb"(?:suite|scenes)"  # schemas of files that are no result of one command
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 # No path that can exist; every other refusal is one of the disk.

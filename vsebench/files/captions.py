@@ -23,7 +23,7 @@ from .ids import as_ids, refuse_destroyed
 from .kinds import KINDS, LAYOUT
 from .read import read_captions
 from .records import frame, missing, records, spot
-from .regular import remembered
+from .regular import expanded, remembered
 from .textfile import shown
 
 if TYPE_CHECKING:
@@ -381,3 +381,42 @@ def lines_of(path: str | os.PathLike[str]) -> tuple[str, ...] | None:
     if arrays is None:
         return caption_file(path).lines
     return arrays[1] if arrays[0] is None else None
+
+
+def table_of_captions(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """The captions of a file of any form, a row each; of a Karpathy file the first five of every image.
+
+    Args:
+        path: the file.
+
+    Returns:
+        A table with the columns ``image_id``, ``caption_id``, ``caption``, ``part`` (None without parts) and ``file``
+        (the name of the image file, None if the file does not state it). An image without a caption is a row behind the
+        others of its part, with None for the caption and its id.
+
+    Raises:
+        BadInput: unreadable, malformed, another kind of file, or only some captions have a part.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    import pandas as pd
+
+    source, tables = caption_file(expanded(path)), []
+    stated = [not missing(part) for part in source.found[source.fields.part]] if source.parts else []
+    if any(stated) and not all(stated):
+        at = spot(source.found, stated.index(False))
+        raise BadInput("has no field split, and others have", where=at, fix="give every caption its part, or none")
+    for part in source.parts if any(stated) else [EVERY]:
+        rows = source.rows(part, OF_KARPATHY if source.karpathy else None)
+        others = [] if rows.others is None else rows.others.tolist()
+        none = [None] * len(others)
+        columns = {
+            "image_id": [*rows.image_id.tolist(), *others],
+            "caption_id": [*rows.caption_id.tolist(), *none],
+            "caption": [*(rows.captions or ()), *none],
+            "part": part if any(stated) else None,
+        }
+        tables.append(pd.DataFrame(columns, dtype=object))
+    found = pd.concat(tables, ignore_index=True)
+    place = {str(image): n for n, image in enumerate(source.rows(EVERY).images()[0].tolist())}
+    found = found.iloc[np.argsort(found["image_id"].map(lambda image: place[str(image)]), kind="stable")]
+    return found.assign(file=[source.images.get(str(image)) for image in found["image_id"]])

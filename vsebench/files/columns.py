@@ -47,14 +47,17 @@ def of_items(path: Path, column: str | None, split: TestSet, kind: str = "column
     ids_in = _ids_in(found)
     if ids_in is None:
         what = f"has no column of ids (columns: {', '.join(map(str, found)) or 'none'})"
-        raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
+        raise BadInput(what, where=path, fix="call the column of ids id, query_id, image_id or caption_id")
     chosen = _column(found, column, path)
     ids = ids_of(found, ids_in)
     if len(np.unique(ids)) != len(ids):
         seen: set[Any] = set()
         again = next(i for i in ids.tolist() if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
-    side, at = _side(ids, _sides(ids_in), split, path)
+    sides, name = _sides(ids_in), ids_in.strip().lower()
+    if split.one_way and sides == SIDES and name not in ("id", "_id"):
+        sides = SIDES[1:] if name in KINDS["judgements"].fields["item"] else SIDES[:1]
+    side, at = _side(ids, sides, split, path)
     values = [None] * len(split.side(side).ids)
     for place, value in zip(at.tolist(), typed(found, chosen), strict=True):
         if place >= 0:
@@ -116,11 +119,12 @@ def _side(ids: Ids, sides: tuple[Modality, ...], split: TestSet, path: Path) -> 
         what = (
             f"none of its ids ({len(ids):,}) is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
         )
-        fix = f"use ids such as {split.rows.ids[0]} (images) or {split.columns.ids[0]} (captions)"
+        rows, columns = (f"{side.ids[0]} ({side.plural})" for side in split.sides)
+        fix = f"use ids such as {rows} or {columns}"
         raise BadInput(what, where=path, fix=fix)
     if len(found) == 2 and counts["image"] == counts["caption"]:
-        what = "its ids could be of images as well as of captions"
-        raise BadInput(what, where=path, fix="call the column image_id or caption_id")
+        what = f"its ids could be of {split.rows.plural} as well as of {split.columns.plural}"
+        raise BadInput(what, where=path, fix=f"call the column {split.rows.name}_id or {split.columns.name}_id")
     how = matched[best][1]
     note(f"{path.name}: {best} ids are matched {how}" if how else "", weight="detail")
     return best, found[best]

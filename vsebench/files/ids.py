@@ -35,6 +35,9 @@ _NUMBER = re.compile(
 )
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
 _PREFIX = re.compile(r"\ACOCO_[a-z0-9]+[_:](?:sentid:)?0*(?=[0-9])|\A0+(?=[0-9])", re.I)
+# M-BEIR saves ids SET:NUMBER beside vectors as SET * BASE + NUMBER, with a base for queries and one for items.
+MBEIR = (500_000, 10_000_000)
+_OF_MBEIR = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")
 _INTEGER = re.compile(r"\A[+]?0*([0-9]{1,18})(?:\.0*)?\Z")
 
 # What a spreadsheet makes of ids that begin with = or - (errors of formulas) and of long numbers (7.90012E+17).
@@ -159,7 +162,16 @@ def places(ids: Ids, wanted: Ids) -> Int:
     return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
 
-def match(ids: Ids, known: Ids) -> tuple[Int, str]:
+def numbered(ids: Ids, base: int) -> Ids:
+    """Ids ``SET:NUMBER`` as the integers that M-BEIR makes of them; unchanged if one is of another form."""
+    found = [_OF_MBEIR.fullmatch(text) for text in (ids.tolist() if ids.dtype.kind == "U" else [""])]
+    numbers = [(int(one[1]), int(one[2])) for one in found if one]
+    if len(numbers) < len(found) or not all(number < base for _, number in numbers):
+        return ids
+    return np.array([of * base + number for of, number in numbers], np.int64)
+
+
+def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
     """Where ids are among the ids of another source.
 
     Ids are compared in Unicode NFC, without spaces around them. If one side has integers, digits of the other side are
@@ -169,13 +181,17 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
     Args:
         ids: (item,) int64 or unicode; they may repeat.
         known: (known,) int64 or unicode.
+        base: of ``MBEIR``, if ids ``SET:NUMBER`` of one side may be integers of the other.
 
     Returns:
         (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note what was dropped, such as
         ``without file endings``, or an empty string.
     """
-    at = places(known, ids)
     kinds = {ids.dtype.kind, known.dtype.kind}
+    if base and len(kinds) == 2 and (first := numbered(ids, base)).dtype == (second := numbered(known, base)).dtype:
+        at = places(second, first)
+        return at, f"as those of M-BEIR: SET:NUMBER is SET * {base:,} + NUMBER" if (at >= 0).any() else ""
+    at = places(known, ids)
     if (at >= 0).all() or not len(known) or kinds == {"i"}:
         return at, ""
     sides = (ids, known)

@@ -143,7 +143,7 @@ def _unquoted(caption: str) -> str:
 
 # --- pairs -------------------------------------------------------------------------------------------------
 
-DIRECTIONS = ("i2t", "t2i")
+DIRECTIONS = ("i2t", "t2i", "query2corpus")
 NOT_GIVEN = ...  # the number of a pair that has none, and the item of a query without any
 
 
@@ -174,26 +174,31 @@ def by_query(document: Any) -> Rows | None:
     return out
 
 
-def predicted(document: Any) -> Rows | None:
+def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
     """Predictions of MTEB: ``{subset: {split: {query: {item: score}}}}``, with or without metadata of the model.
 
+    Args:
+        document: as parsed.
+        wanted: the subset or the split that is read, or both.
+
     Raises:
-        BadInput: several subsets or splits, which are test sets of their own.
+        BadInput: several subsets or splits, which are test sets of their own, or not the one that is wanted.
     """
-    if not isinstance(document, Mapping):
-        return None
+    document = document if isinstance(document, Mapping) else {}
     found = {subset: splits for subset, splits in document.items() if subset != "mteb_model_meta"}
     sets = {
-        f"[{subset!r}][{split!r}]": queries
+        f"{subset}:{split}": queries
         for subset, splits in found.items() if isinstance(splits, Mapping)
         for split, queries in splits.items() if isinstance(queries, Mapping)
         if queries and all(isinstance(items, Mapping) for items in queries.values())
     }  # fmt: skip
-    if len(sets) > 1:
-        one = next(iter(sets))
-        what, fix = f"has the predictions of {len(sets)} sets: {', '.join(sets)[:100]}", "evaluate each by itself"
-        raise BadInput(what, fix=f"{fix}: json.dump(json.load(open(FILE)){one}, open('one.json', 'w'))")
-    return by_query(next(iter(sets.values()))) if sets else by_query(found) if len(found) < len(document) else None
+    fits = [name for name in sets if {*wanted} <= {*name.split(":"), name}]
+    if len(fits) != 1 and (sets or wanted):
+        what = f"has the predictions of {len(sets)} sets: {', '.join(sets)[:300]}" if sets else "has no sets inside"
+        what += f", and {':'.join(wanted)} is none of them" if sets and not fits else ""
+        one = next(iter(fits or sets), None)
+        raise BadInput(what, fix=f"give one of them, as in FILE:{one}" if one else f"leave out :{':'.join(wanted)}")
+    return by_query(sets[fits[0]]) if sets else by_query(found) if len(found) < len(document) else None
 
 
 def searched(document: Any) -> Rows | None:
@@ -257,6 +262,28 @@ def by_item(document: Any) -> Rows | None:
     if all(isinstance(row, dict) for row in document.values()):
         return [{"id": name, **row} for name, row in document.items()]
     return {"id": list(document), "scores": list(document.values())}
+
+
+# --- candidates --------------------------------------------------------------------------------------------
+
+
+def gallery(document: Any) -> Rows | None:
+    """Items of every query: a list of ids, CIRR's files by id, or FashionIQ's references and targets together."""
+    if isinstance(document, list) and document and isinstance(document[0], dict):
+        pairs = [(one.get("candidate"), one.get("target")) for one in document if isinstance(one, dict)]
+        both = len(pairs) == len(document) and all(isinstance(x, str) for pair in pairs for x in pair)
+        return {"item": list(dict.fromkeys(x for pair in pairs for x in pair))} if both else None
+    of_files = isinstance(document, dict) and document and all(isinstance(x, str) for x in document.values())
+    ids = document if isinstance(document, list) or of_files else []
+    return {"item": list(ids)} if ids and all(isinstance(x, (str, int)) for x in ids) else None
+
+
+def one_each(document: Any) -> Rows | None:
+    """One item of every query; or a list of items, of all queries."""
+    if isinstance(document, list):
+        return {"item": document} if document and all(isinstance(x, (str, int)) for x in document) else None
+    fits = isinstance(document, Mapping) and document and all(isinstance(x, (str, int)) for x in document.values())
+    return {"query": list(document), "item": list(document.values())} if fits else None
 
 
 # --- the table ---------------------------------------------------------------------------------------------
@@ -328,14 +355,16 @@ _GRADES = "grade relevance relevant is_relevant relevance_score rel rating gain 
 _GRADES += "value match label number"
 _SCORES = "score sim similarity itm value number"
 _OF_CAPTIONS = (karpathy, annotated, by_image)
+_ITEM_IDS = "item_id doc_id docid corpus-id corpus_id document_id did"
+_ITEM = f"item doc {_ITEM_IDS}"
 _OF_PAIRS = _names(
     query="query query_id query-id qid",
-    item="item item_id doc doc_id docid corpus-id corpus_id document_id",
+    item=_ITEM,
     image="image_id image file_name",
     caption="caption_id text_id",
     images="image_ids img_ids video_ids",  # lists, as the next two
     captions="caption_ids text_ids",
-    items="item_ids doc_ids",
+    items="item_ids doc_ids corpus-ids corpus_ids",
     text="caption text sentence",  # ids of captions, in a table that has no others
     rank="rank",
     # what says nothing of how well a pair fits
@@ -348,6 +377,9 @@ _RUN = {"query": 0, "item": 2, "rank": 3, "number": 4}
 _RUNS = trec({3: {**_PAIR, "number": 2}, 6: _RUN, 7: _RUN})  # 7 of M-BEIR, with the task
 _QREL = {**_PAIR, "item": 2, "number": 3}
 _QRELS = trec({2: _PAIR, 3: {**_PAIR, "number": 2}, 4: _QREL, 5: _QREL})  # 5 of M-BEIR
+_EITHER = trec({1: {"item": 0}, 2: _PAIR, 3: _PAIR, 4: _QREL, 5: _QREL, 6: _RUN, 7: _RUN})
+_OF_QUERIES = "query query_id query-id qid pairid id"
+_LISTS = "item_ids doc_ids corpus-ids corpus_ids"
 _TABLE = "or a table with the columns image_id, caption_id and"
 
 KINDS = {
@@ -364,8 +396,9 @@ KINDS = {
         (*_OF_CAPTIONS, strings), with_ids, ("caption",), r"(?:caption|text|sentence|comment|raw)[_ ]?\d+",
     ),
     "columns": Kind(
-        "columns by id", "write a table with names of columns, one of them id, image_id or caption_id",
-        _names(image=_IMAGES, caption=_CAPTION_IDS, either="id query"), (("image",), ("caption",), ("either",)),
+        "columns by id", "write a table with names of columns, one of them id, query_id, image_id or caption_id",
+        _names(image=_IMAGES, caption=_CAPTION_IDS, either=f"{_OF_QUERIES} _id {_ITEM_IDS}"),
+        (("image",), ("caption",), ("either",)),
         _OF_CAPTIONS,
     ),
     "labels": Kind(
@@ -389,6 +422,23 @@ KINDS = {
         (searched, predicted, by_query, triples), _RUNS, marks="\t|;, ",
         json='write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}, or '
         "{item id: score} for a list",
+    ),
+    "items": Kind(
+        "queries or a corpus", "write JSON lines or a table with the fields _id and text",
+        _names(id="_id id corpus-id corpus_id query-id query_id qid doc_id docid", title="title", text="text query"),
+        (("id",),),
+    ),
+    "candidates": Kind(
+        "candidates", "write lines `query item`, or a table with the columns query_id and item_id",
+        {**_OF_PAIRS, **_names(query=_OF_QUERIES, items=f"{_LISTS} cand_names img_set")}, (*_IDS_OF_PAIRS, ("items",)),
+        (gallery, searched, predicted, by_query, triples), _EITHER, ("item",), marks="\t|;, ",
+        json='write {"<query id>": [item ids]}, or a list of item ids, which are those of every query',
+    ),
+    "excluded": Kind(
+        "items to leave out", "write lines `query item`, or a table with the columns query_id and item_id",
+        {**_OF_PAIRS, **_names(query=_OF_QUERIES, item=f"{_ITEM} reference reference_img_id candidate", items=_LISTS)},
+        (*_IDS_OF_PAIRS, ("items",)), (one_each, searched, predicted, by_query, triples), _EITHER, ("item",),
+        marks="\t|;, ", json='write {"<query id>": [item ids]}',
     ),
     "choices": Kind(
         "scores of choices", "give a table with the column id, or a JSON object of scores by id", _names(id="id"),

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, NONE, QUERIES, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
-from .ids import match
+from ..types import DIRECTIONS, NONE, ONE_WAY, QUERIES, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
+from .ids import MBEIR, match, numbered
 from .kinds import KINDS
 from .raw import shown
 
@@ -27,6 +27,7 @@ class Kind:
         state: how to give the direction.
         needed: a pair without a number is refused.
         listed: the pairs of a query are a ranking, best first.
+        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.whose``.
     """
 
     records: str
@@ -34,6 +35,7 @@ class Kind:
     state: str
     needed: bool = False
     listed: bool = False
+    bare: bool = False
 
     @property
     def words(self) -> str:
@@ -67,6 +69,11 @@ LISTS = Kind(
 )  # fmt: skip
 
 
+ONLY, EXCEPT = (  # the items that may be returned for a query, and those that may not
+    Kind(name, "number", "write i2t=FILE or t2i=FILE", bare=True) for name in ("candidates", "excluded")
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Pairs of a query and an item, as a file has them or placed in a split.
@@ -86,6 +93,8 @@ class Pairs:
         ended: how many lists end with -1.
         notes: what was decided, one sentence each.
         doubt: why the lists may be in another order; empty where nothing says so.
+        of_corpus: its columns are called query and corpus or document, not image and text.
+        whose: ``all`` where the items are those of every query, ``rows`` where queries are numbers of rows, from 0.
     """
 
     kind: Kind
@@ -102,6 +111,8 @@ class Pairs:
     ended: int = 0
     notes: tuple[str, ...] = ()
     doubt: str = ""
+    whose: str = ""
+    of_corpus: bool = False
 
     @property
     def grade(self) -> Float:
@@ -124,7 +135,7 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
     """
     direction = _direction(pairs, test)
     sides = _sides(direction, test)
-    (query, how), (item, too) = match(pairs.queries, sides[0].ids), match(pairs.items, sides[1].ids)
+    (query, how), (item, too) = _matched(pairs, sides)
     notes = list(pairs.notes)
     notes += [f"{side.name} ids are matched {words}" for side, words in zip(sides, (how, too), strict=True) if words]
     lost = pairs.given[query[pairs.given] < 0]
@@ -157,7 +168,7 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
     return placed
 
 
-_PAST = {"grade": "judged", "score": "scored"}
+_PAST = {"grade": "judged", "score": "scored", "number": "listed"}
 
 
 def _sides(direction: Direction, test: TestSet) -> Both[Side]:
@@ -167,19 +178,28 @@ def _sides(direction: Direction, test: TestSet) -> Both[Side]:
 
 def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
     """The share of the queries that are of a side of a test set, times that of the items of the other side."""
-    sides = zip((pairs.queries, pairs.items), _sides(direction, test), strict=True)
-    shares = [float((match(ids, side.ids)[0] >= 0).mean()) if len(ids) else 0.0 for ids, side in sides]
+    shares = [float((at >= 0).mean()) if len(at) else 0.0 for at, _ in _matched(pairs, _sides(direction, test))]
     return shares[0] * shares[1]
+
+
+def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
+    """Where the queries and items are on two sides, and what was changed to find them; numbers of rows are no ids."""
+    of = zip((pairs.queries, pairs.items), sides, MBEIR, strict=True)
+    return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in of]
 
 
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
     """The direction that the pairs state, or whose ids fit."""
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
-    if test.one_way and pairs.direction in (None, DIRECTIONS[0]):
+    if test.one_way and pairs.direction in (None, DIRECTIONS[0], ONE_WAY):
         if found["i2t"] < 0.5 < found["t2i"]:
             what = "queries and corpus look swapped: its queries are ids of the corpus, and its items those of queries"
             raise BadInput(what, where=pairs.where, fix="exchange the vectors of the two, or the columns of the pairs")
         return DIRECTIONS[0]
+    if pairs.direction == ONE_WAY:
+        what = f"states that it is of queries and a corpus ({ONE_WAY}), and these are {test.counts}"
+        fix = f"state i2t or t2i instead of {ONE_WAY}, or give query_ids and corpus_ids with the rows"
+        raise BadInput(what, where=pairs.where, fix=fix)
     if pairs.direction is not None:
         other = QUERIES_OF[pairs.direction]
         if found[pairs.direction] < 0.5 < found[other]:
@@ -191,8 +211,18 @@ def _direction(pairs: Pairs, test: TestSet) -> Direction:
             f"it is not clear whether the queries are {test.rows.plural} or {test.columns.plural} of split "
             f"'{test.name}': {found['i2t']:.0%} of the ids fit i2t, {found['t2i']:.0%} fit t2i"
         )
-        raise BadInput(what, where=pairs.where, fix=f"{pairs.kind.state}, and check the ids")
+        fix = f"{pairs.kind.state}, and check the ids"
+        if all(side.numbered for side in test.sides) and max(found.values()) < 0.5:
+            fix = (
+                f"give the ids of the rows: {_given(QUERIES)} of queries and a corpus, else {_given(('image', 'text'))}"
+            )
+        raise BadInput(what, where=pairs.where, fix=fix)
     return "i2t" if found["i2t"] > found["t2i"] else "t2i"
+
+
+def _given(sides: tuple[str, str]) -> str:
+    """The options with the ids of rows."""
+    return " and ".join(spell(f"{side}_ids", "FILE") for side in sides)
 
 
 def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, test: TestSet) -> None:
@@ -229,8 +259,9 @@ def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split:
     if 2 * lost > len(at):
         first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
         what = f"{lost:,} of {len(at):,} {side.name} ids are not in split '{split}' (first: {first})"
+        if side.ids.dtype.kind == "i" and ids.dtype.kind == "U" and numbered(ids[at < 0], MBEIR[1]).dtype.kind == "i":
+            what += ", also not as the numbers that M-BEIR saves" * (not side.numbered)
         fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
         if side.numbered and side.name in QUERIES:
-            named = f"{side.name}_ids"
-            fix = f"save {named} with the vectors, or give {spell(named, 'FILE')}: without them ids are rows, from 0"
+            fix = f"save the ids with the vectors, or give {_given(QUERIES)}: without them ids are rows, from 0"
         raise BadInput(what, where=where, fix=fix)

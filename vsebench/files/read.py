@@ -27,13 +27,14 @@ from .formats import FORMATS, expect, suffixes
 from .ids import as_ids, as_strings
 from .members import (
     CAPTIONS,
+    CORPUS_IDS,
     IDS,
     IMAGE_IDS,
     IMAGE_OF_TEXT,
     IMAGES,
-    OF_BOTH,
     OF_QUERIES,
     OF_SIDES,
+    QUERY_IDS,
     SCORES,
     TEXT_IDS,
     TEXTS,
@@ -52,6 +53,7 @@ from .members import (
     stored,
 )
 from .raw import FLOATS, Member, Raw
+from .regular import expanded
 from .textfile import parse_json, read_text, text_lines
 
 StrPath = str | os.PathLike[str]
@@ -112,7 +114,12 @@ def read_scores(path: StrPath, *, key: str | None = None) -> Raw:
         MissingPackage: the package that reads this format is not installed.
     """
     fix = f"save it with np.save, one row an image and one column a text; retrieved lists are given with {spell('run')}"
-    return read_array(Path(path), SCORES, fix, key=key, ids=OF_BOTH, captions=True)
+    file = opened(Path(path))
+    named = {m.base for m in file.members} if file.kind.arrays is not None else set()
+    of_queries = any(named & {*field.names} for field in (QUERY_IDS, CORPUS_IDS))
+    sides = OF_SIDES if any(named & {*field.names} for field in (IMAGE_IDS, TEXT_IDS)) or not of_queries else OF_QUERIES
+    ids = (sides[0][1:2], sides[1][1:2], _OWNERS[sides][:1])
+    return replace(read_array(Path(path), SCORES, fix, key=key, ids=ids, captions=True), sides=_NAMES[sides])
 
 
 def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
@@ -365,3 +372,28 @@ def _matrix(file: ArrayFile, sides: Sides, key: str | None) -> Member:
 
 def _matrices(file: ArrayFile) -> list[Member]:
     return [m for m in file.members if len(m.shape) == 2 and m.dtype in FLOATS and m.base not in IDS]
+
+
+def read_vectors(path: StrPath, key: str | None = None) -> tuple[np.ndarray, Ids | None]:
+    """The vectors of the images in a file of any format, and the ids of its rows.
+
+    Args:
+        path: .npy, .npz, safetensors, torch or HDF5.
+        key: the name of the array, if it has no usual name and is not the only one.
+
+    Returns:
+        (row, width) numbers in the type of the file, and (row,) ids, which may repeat, or None without ids.
+
+    Raises:
+        BadInput: unreadable, another kind of file, or not as many ids as rows.
+        UsageError: ``key`` for a file of one array without a name.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    names = ("embeddings", "embeds", "embs", "features", "vectors")
+    field = Field(IMAGES.words, (*IMAGES.names, *names), "key")
+    ids = Field(IMAGE_IDS.words, (*IMAGE_IDS.names, *_BARE_IDS.names, "item_ids"))
+    raw = read_array(expanded(path), field, key=key, ids=((ids,), (), ()))
+    if raw.image_ids is not None and len(raw.image_ids) != len(raw.values):
+        what = f"holds {len(raw.image_ids):,} ids for {len(raw.values):,} rows"
+        raise BadInput(what, where=path, fix="save one id a row")
+    return raw.values, raw.image_ids

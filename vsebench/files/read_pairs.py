@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,19 +18,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import is_path
+from ..arrays import descending, is_path, to_float32
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
-from ..types import DIRECTIONS, Direction, Ids, Int
+from ..types import Direction, Ids, Int
+from .formats import sniff
 from .ids import as_ids, id_array, refuse_destroyed
-from .kinds import KINDS, NOT_GIVEN
-from .pairs import JUDGED, Kind, Pairs
+from .kinds import DIRECTIONS, KINDS, NOT_GIVEN, predicted
+from .members import Field, opened
+from .pairs import JUDGED, LISTS, ONLY, Kind, Pairs
+from .raw import FLOATS
 from .records import missing, of_document, records, spot
+from .textfile import parse_json, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Order = Literal["score", "rank"]  # what orders the items of retrieved lists that have both
+Order = Literal["score", "rank", "docid-desc"]  # what orders the items of retrieved lists that have both
 
 # What --run, --judgements and --rerank read, for the documentation.
 FORMS: dict[str, str] = {
@@ -40,6 +45,8 @@ FORMS: dict[str, str] = {
     " and results of sentence-transformers",
     "table": "CSV, TSV, JSON lines or parquet with a row a pair: `query` and `item`, or `image_id` and `caption_id`,"
     " and a number; of judgements also lists of ids, `item_ids` or `image_ids`",
+    "rows": "of `--run`: an array (query, k) of the rows of items, as FAISS and hnswlib find them, -1 at the end of a"
+    " row, with or without an array of scores or distances beside it (`np.savez('run.npz', I=I, D=D)`)",
 }
 FORMATS = {"trec": "trec", "by_query": "eccv-json", "triples": "eccv-json"}  # by the layout of records
 END = "-1"  # what an index puts behind the last item that it has found
@@ -67,7 +74,7 @@ class _Source:
 
 def read_pairs(
     given: Any, direction: Direction | None, kind: Kind = JUDGED, *, where: str = "memory", order: Order = "score",
-    both: Direction | None = "i2t",
+    both: Direction | None = "i2t", part: tuple[str, ...] = (),
 ) -> list[Pairs]:  # fmt: skip
     """The pairs of a file or of a value in memory, those of each direction together.
 
@@ -81,8 +88,10 @@ def read_pairs(
         direction: of the queries; None where the file or its ids say it.
         kind: what the pairs say.
         where: of a value in memory, for messages.
-        order: ``rank`` orders lists by the rank column alone.
+        order: ``rank`` orders lists by the rank column alone; ``docid-desc`` rounds scores to float32, and orders
+            equal ones by descending ids.
         both: the direction in which a table with ids of images and of captions is read, where none is stated.
+        part: of a file with the predictions of several test sets: the subset or the split, or both.
 
     Raises:
         BadInput: unreadable or malformed, a pair that occurs twice, a number that is not finite, -1 before other items,
@@ -90,19 +99,63 @@ def read_pairs(
         UsageError: the order ``rank`` for lists without ranks.
         MissingPackage: parquet without pyarrow.
     """
-    if is_path(given):
+    if part:
+        where, form = str(given), "eccv-json"
+        layout = replace(KINDS[kind.records], documents=(lambda document: predicted(document, part),))
+        found = of_document(parse_json(read_text(Path(given), kind.words), where), layout, where)
+    elif is_path(given) and kind.listed and sniff(Path(given)).matrix:
+        return [_of_rows(Path(given), direction)]
+    elif is_path(given):
         found, where = records(given, kind.records), str(given)
         form = FORMATS.get(str(found.attrs["layout"]), "table")
     else:
         found, form = _in_memory(given, kind, where), "mapping"
     source = _Source(where, kind, order, both, form)
-    stated: list[Direction] = [d for d in DIRECTIONS if "direction" in found and (found["direction"] == d).any()]
+    stated: list[Any] = [d for d in DIRECTIONS if "direction" in found and (found["direction"] == d).any()]
     if not stated:
         return [_of_records(found, direction, source)]
     if direction is not None and stated != [direction]:
         what = f"states that it holds {' and '.join(stated)}, but was given as {direction}"
         raise BadInput(what, where=where, fix=f"leave out {direction}")
     return [_of_records(found[found["direction"] == d], d, source) for d in stated]
+
+
+def _of_rows(path: Path, direction: Direction | None) -> Pairs:
+    """Lists of an index: rows of the corpus by query, (query, k) integers, -1 at their ends; maybe with scores.
+
+    Scores of any order that is that of the rows only tell which items tie: distances ascend, and products descend.
+    """
+    file = opened(path)
+    matrices = [m for m in file.members if len(m.shape) == 2]
+    whole = [m for m in matrices if m.dtype.startswith(("int", "uint"))]
+    whole = [m for m in whole if all(other.shape == m.shape for other in matrices)]  # others have vectors and ids
+    fix = f"save what search() returns: np.savez('run.npz', I=I, D=D); vectors are given without {spell('run')}"
+    rows = file.only(whole, Field("array (query, k) of the rows of items", ("I",)), fix).load().astype(np.int64)
+    listed, place = rows >= 0, np.argsort(rows, axis=1, kind="stable")
+    twice = np.zeros(rows.shape, bool)
+    again = (np.diff(np.take_along_axis(rows, place, 1), axis=1) == 0) & np.take_along_axis(listed, place, 1)[:, 1:]
+    np.put_along_axis(twice, place[:, 1:], again, axis=1)
+    before = ~listed & (listed[:, ::-1].cumsum(axis=1)[:, ::-1] > 0)
+    for what, bad in {"is no row": rows < -1, "stands before other items": before, "is there twice": twice}.items():
+        if bad.any():
+            query, at = np.argwhere(bad)[0]
+            what = f"row {query}, column {at}: {rows[query, at]} {what}"
+            raise BadInput(what, where=path, fix="save rows from 0, each once a query, and -1 at the end alone")
+    number = None
+    for scores in [m.load() for m in matrices if m.dtype in FLOATS][:1]:
+        with np.errstate(invalid="ignore"):
+            step = np.where(listed[:, 1:], np.diff(scores.astype(np.float64), axis=1), 0)
+        if (step > 0).any() and (step < 0).any():
+            what = "the scores of the items neither ascend in all rows nor descend in all rows"
+            raise BadInput(what, where=path, fix="save I and D of one search, or I alone")
+        number = (scores if (step <= 0).all() else -scores)[listed].astype(np.float64)
+    items, item = np.unique(rows[listed], return_inverse=True)
+    ended, every = int((~listed).any(1).sum()), np.arange(len(rows))
+    notes = [f"{path.name}: {ended:,} of {count_of(len(rows), 'list')} end with -1"] * bool(ended)
+    return Pairs(
+        LISTS, direction, every, items, np.repeat(every, listed.sum(1)), item.ravel(), every, number,
+        where=str(path), format="rows", ended=ended, notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _in_memory(given: Any, kind: Kind, where: str) -> pd.DataFrame:
@@ -123,6 +176,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     """The pairs of records, in one direction; those of lists in their order."""
     import pandas as pd
 
+    found, whose = _addressed(found, source)
     direction, columns = _columns(found, direction, source)
     kind, most = source.kind, float(np.finfo(np.float64 if source.kind.listed else np.float32).max)
     if columns["items"]:
@@ -155,10 +209,15 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
         raise BadInput(what, where=source.where, fix=fix)
     place = np.arange(len(found)) if ranks is None else np.array(ranks, np.int64)
     pairs = pd.DataFrame({"query": query, "item": item, "number": values, "rank": place})
+    if kind.bare:
+        pairs = pairs.drop_duplicates(["query", "item"])
     _refuse_repeats(pairs[pairs["item"] != end], found, queries, items, source)
     ended, notes, doubt = 0, tuple[str, ...](), ""
     if kind.listed:
         stated = bool(given.any()), ranks is not None
+        pairs["tied"] = place
+        if source.order == "docid-desc" and given.any():
+            pairs["number"], pairs["tied"] = to_float32(values).astype(np.float64), np.argsort(descending(items))[item]
         pairs, ended, notes, doubt = _in_order(pairs, stated, end, (found, queries), source)
         pairs["item"] -= (pairs["item"] > end) & (end >= 0)
         items = [name for k, name in enumerate(items) if k != end]
@@ -166,8 +225,22 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     return Pairs(
         kind, direction, _ids(queries, source.where), _ids(items, source.where), of_query, of_item,
         np.arange(len(queries)), number if given.any() else None, rank if ranks is not None else None,
-        source.where, source.format, ended, notes=notes, doubt=doubt,
+        source.where, source.format, ended, notes=notes, doubt=doubt, whose=whose,
+        of_corpus=bool(_CORPUS.match(str(columns["item"]).lower())),
     )  # fmt: skip
+
+
+def _addressed(found: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, str]:
+    """Records with a column of queries, and whose their items are where they name no queries, see ``Pairs.whose``."""
+    named = KINDS[source.kind.records].find(found)
+    if source.kind.bare and "neg_cand_list" in found:
+        what = "holds neg_cand_list, the hard negatives of training, which are no candidates (M-BEIR)"
+        raise BadInput(what, where=source.where, fix="give the file of the pool, whose items have a did")
+    if not source.kind.bare or "query" in named or {"image", "caption"} <= named.keys():
+        return found, ""
+    if "items" not in named and (len(found.columns) == 1 or source.kind is ONLY):
+        return found.assign(query="all"), "all"
+    return found.assign(query=range(len(found))), "rows"
 
 
 def _columns(
@@ -176,7 +249,7 @@ def _columns(
     """The direction, the columns of the ``query``, ``item``, ``number`` and ``rank``, and whether items are lists."""
     kind, named = source.kind, KINDS[source.kind.records].find(found)
     listed = f"has columns {', '.join(map(str, found)) or '(none)'}"
-    lists = [name for name in ("images", "captions", "items") if name in named and kind is JUDGED]
+    lists = [name for name in ("images", "captions", "items") if name in named and (kind is JUDGED or kind.bare)]
     if lists:
         named = {**named, lists[0][:-1]: named[lists[0]]}
     query, item = named.get("query"), named.get("item")
@@ -193,6 +266,8 @@ def _columns(
     if query is None or item is None:
         raise BadInput(listed, where=source.where, fix=kind.fix)
     rank = named.get("rank") if kind.listed else None
+    if kind.bare:
+        return direction, {"query": query, "item": item, "number": None, "rank": None, "items": bool(lists)}
     numbers = [name for name in found if str(name).strip().lower() in KINDS[kind.records].fields["number"]]
     known = {query, item, "direction", *named.values()} - ({named.get("rank")} if rank is None else set())
     others = [name for name in found if name not in known and str(name).strip().lower() not in _OTHER]
@@ -209,6 +284,7 @@ def _columns(
     return direction, {"query": query, "item": item, "number": number, "rank": rank, "items": bool(lists)}
 
 
+_CORPUS = re.compile("doc|corpus|did$")
 _OTHER = {name for field in ("other", "text") for name in KINDS["judgements"].fields[field]}
 
 
@@ -258,6 +334,7 @@ def _listed(found: pd.DataFrame, name: str, source: _Source) -> list[list[Any]]:
                 cell = json.loads(cell)
             except (ValueError, RecursionError):
                 cell = None
+        cell = cell.get("members") if isinstance(cell, Mapping) else cell  # of CIRR
         if not isinstance(cell, (list, tuple, np.ndarray)):
             what = f"column '{name}' has {found[name].iloc[row]!r:.40}, not a list of ids"
             raise BadInput(what, where=spot(found, row), fix=source.kind.fix)
@@ -306,7 +383,7 @@ def _in_order(
         raise UsageError(what, where=source.where, fix=fix)
     score = np.nan_to_num(pairs["number"].to_numpy(), nan=-np.inf, neginf=-np.inf)
     by_rank = pairs.iloc[np.lexsort((pairs["rank"], pairs["query"]))]
-    used = by_rank if by_ranks else pairs.iloc[np.lexsort((pairs["rank"], -score, pairs["query"]))]
+    used = by_rank if by_ranks else pairs.iloc[np.lexsort((pairs["tied"], -score, pairs["query"]))]
     ended, notes = used.loc[used["item"] == end, "query"].nunique(), list[str]()
     if ended:
         wrong = set(_before_others(used, end)) & set(_before_others(by_rank, end))
@@ -324,24 +401,30 @@ def _in_order(
             fix = f"leave out rank: in {spell('run')}: the scores order the items"
             raise BadInput(what, where=source.where, fix=fix)
         notes.insert(0, "lists are ordered by the rank column alone")
-    elif scored and not ranked:
-        notes.insert(0, "lists with scores and without ranks are ordered by score, then as they stand")
     elif scored:
-        first = used.groupby("query")["rank"].transform("first")
-        agree = first.isin((0, 1)) & (used["rank"] == first + used.groupby("query").cumcount())
-        note = "lists are ordered by the rank column, which agrees with the scores"
-        if not agree.all():
-            query = queries[used.loc[~agree, "query"].min()]
-            note = f"lists are ordered by score, then rank: the ranks of query '{query}' contradict its scores"
-        notes.insert(0, note)
-        # Scores are distances if a smaller one never has a larger rank.
+        # Scores are distances if a smaller one never has a larger rank, and ranks if each list has 1, 2, 3, ...
         falls = step["number"].notna() & (step["number"] != 0)
         number = used.loc[falls, "query"].nunique()
         ascending = number - used.loc[falls & (step["rank"] >= 0), "query"].nunique()
-        if 2 * ascending > number:
+        start = pairs.groupby("query")["number"].transform("first")
+        counted = start.isin((0, 1)) & (pairs["number"] == start + pairs.groupby("query").cumcount())
+        if not ranked and number and counted.all():
+            doubt = "the numbers of every query are 1, 2, 3, ... as they stand: they look like ranks"
+        elif ranked and 2 * ascending > number:
             doubt = (
                 f"the scores of {ascending:,} of {number:,} queries are smallest at rank 1: they look like distances"
             )
+        note = "lists with scores and without ranks are ordered by score, then as they stand"
+        if source.order == "docid-desc":
+            note = "lists are ordered by score in float32, then by descending id"
+        elif ranked:
+            first = used.groupby("query")["rank"].transform("first")
+            agree = first.isin((0, 1)) & (used["rank"] == first + used.groupby("query").cumcount())
+            note = "lists are ordered by the rank column, which agrees with the scores"
+            if not agree.all():
+                query = queries[used.loc[~agree, "query"].min()]
+                note = f"lists are ordered by score, then rank: the ranks of query '{query}' contradict its scores"
+        notes.insert(0, note)
     return used.copy(), ended, tuple(f"{Path(source.where).name}: {note}" for note in notes), doubt
 
 

@@ -52,10 +52,10 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     path, of = Path(path), KINDS[kind]
     if not is_folder(path):
         say_shard(path)
-        return _of_file(path, of)
+        return of_file(path, of)
     if not (shards := shards_of(path)):
         raise BadInput("this is a folder", where=path, fix=f"give the file with the {of.words}")
-    tables = [_of_file(shard, of) for shard in shards]
+    tables = [of_file(shard, of) for shard in shards]
     for shard, table in zip(shards, tables, strict=True):
         if list(table) != list(tables[0]):
             what = f"has the columns {', '.join(table)}, and {shards[0].name} {', '.join(tables[0])}"
@@ -64,7 +64,8 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     return frame(columns, path, "row {}", layout=tables[0].attrs["layout"])
 
 
-def _of_file(path: Path, of: Kind) -> pd.DataFrame:
+def of_file(path: Path, of: Kind) -> pd.DataFrame:
+    """The records of one file, also of a shard; see ``records``."""
     found = sniff(path)
     if found.name in ("parquet", "arrow"):
         found.require(path)

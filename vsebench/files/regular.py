@@ -33,6 +33,13 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for an unknown user
 
 
+def inside(path: str | os.PathLike[str]) -> tuple[Path, tuple[str, ...]]:
+    """``PATH:WORD:WORD`` as the file or folder that exists, and the words behind it; as one path if none exists."""
+    parts = os.fspath(path).split(":")
+    paths = [(expanded(":".join(parts[:end])), tuple(parts[end:])) for end in range(len(parts), 0, -1)]
+    return next((one for one in paths if os.path.exists(one[0])), paths[0])  # noqa: PTH110 - False for a name too long
+
+
 def unpickle(loaded: str) -> str:
     """The fix for a pickle: a user who trusts it saves its arrays; ``loaded`` is the expression that loads its dict."""
     return f"if you trust the file, save its arrays: d = {loaded}; np.savez('NEW.npz', **d)"
@@ -65,6 +72,25 @@ def remembered(read: F) -> F:
         return known[key]
 
     return cast(F, found)
+
+
+_GUARD: ContextVar[Callable[[Path], object] | None] = ContextVar("guard", default=None)
+
+
+def opened(path: Path) -> None:
+    """Say that a file or folder will be read; raises what the ``check`` of ``guarded`` raises."""
+    if (check := _GUARD.get()) is not None:
+        check(path)
+
+
+@contextmanager
+def guarded(check: Callable[[Path], object]) -> Iterator[None]:
+    """Inside, ``check`` is called with every file and folder before it is read; it may refuse it."""
+    token = _GUARD.set(check)
+    try:
+        yield
+    finally:
+        _GUARD.reset(token)
 
 
 @contextmanager
@@ -105,6 +131,7 @@ def is_folder(path: Path, missing: str | None = None) -> bool:
     Raises:
         BadInput: it is anything else, or missing (``missing`` is the advice, by default a close name).
     """
+    opened(path)
     try:
         if path.is_file() or path.is_dir():
             return path.is_dir()

@@ -1,7 +1,7 @@
 """A store of computed results in the user cache: one file an entry, whose name is a hash of its inputs.
 
 Several processes may use it without a lock: an entry appears complete, by a rename, and never changes. Entries stay
-until ``vsebench cache clear`` removes them.
+until ``vsebench cache --clear`` removes them.
 """
 
 from __future__ import annotations

@@ -168,10 +168,10 @@ def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
 
 
 def _order(lists: Tops, queries: Int, depth: int) -> Tops:
-    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter lists are padded with item 0."""
+    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter lists are padded with -1."""
     inside = np.arange(depth) < lists.depth[queries][:, None]
     at = (lists.start[queries][:, None] + np.arange(depth))[inside]
-    items, tied = np.zeros(inside.shape, np.int32), np.zeros(inside.shape, np.bool_)
+    items, tied = np.full(inside.shape, -1, np.int32), np.zeros(inside.shape, np.bool_)
     items[inside] = lists.entries[at]
     if lists.ties is not None:
         tied[inside] = lists.ties[at]

@@ -178,7 +178,7 @@ def _add_top(block: Block, found: Retrieved, group: Group, metrics: Sequence[Met
     k, rows = metrics[-1].k or 1, out.sampled(metrics[0], block.start, block.stop)
     query_image, gallery_image = block.ranking.image_of
     images = [gallery_image[found.items[rows, :k]]]
-    images += [gallery_image[found.best[rows, : min(k, group.ideal)]]] if group.ideal else []
+    images += [block.ranking.image_at[found.best[rows, : min(k, group.ideal)]]] if group.ideal else []
     images += [] if found.largest is None else [found.largest[rows, : group.pseudo_positives]]
     row, image = _distinct(np.concatenate(images, axis=1), query_image[block.start + rows])
     step = max(1, TOGETHER // (k + block.ranking.spare))
@@ -193,13 +193,13 @@ def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
     """(pair,) rows and (pair,) the distinct images of every row, but the query's own.
 
     Args:
-        images: (query, width) int64 images of items.
+        images: (query, width) int64 images of items, -1 for none.
         own: (query,) int64 image of every query.
     """
     ordered = np.sort(images, axis=1)
     new = np.ones(ordered.shape, np.bool_)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    row, column = np.nonzero(new & (ordered != own[:, None]))
+    row, column = np.nonzero(new & (ordered != own[:, None]) & (ordered >= 0))
     return row, ordered[row, column]
 
 
@@ -214,17 +214,17 @@ def _without(block: Block, found: Retrieved, group: Group, k: int, query: Int, i
     """
     gallery_image, r = block.ranking.image_of[1], found.ranking
 
-    def remaining(items: Items) -> Callable[[Any], Any]:
-        """(query, depth) numbers of listed items -> (pair, k) those of the first items of other images."""
+    def remaining(items: Items, number: Int) -> Callable[[Any], Any]:
+        """(query, depth) numbers of ``number`` (query,) items -> (pair, k) those of the first items of other images."""
         depth = min(k + block.ranking.spare, items.shape[1])
-        left = np.ones((len(query), k + block.ranking.spare), np.bool_)  # what is behind the last candidate stays
-        left[:, :depth] = gallery_image[items[query, :depth]] != image[:, None]
-        left[:, :depth] |= np.arange(depth) >= found.candidates[query, None]
+        left = np.ones((len(query), k + block.ranking.spare), np.bool_)  # what is behind the last one stays
+        left[:, :depth] = block.ranking.image_at[items[query, :depth]] != image[:, None]
+        left[:, :depth] |= np.arange(depth) >= number[query, None]
         first = np.flatnonzero(left & (np.cumsum(left, axis=1, dtype=np.int32) <= k)).reshape(-1, k)
         column = np.minimum(first - np.arange(len(query))[:, None] * left.shape[1], depth - 1)
         return lambda x: np.ascontiguousarray(x[:, :depth]).ravel()[column + query[:, None] * depth]
 
-    take, needs = remaining(found.items), group.needs
+    take, needs = remaining(found.items, found.candidates), group.needs
     candidates = found.candidates[query] - np.bincount(gallery_image, minlength=int(image.max(initial=0)) + 1)[image]
     fields: dict[str, Any] = {"count": np.minimum(candidates, k)}
     if "tied" in needs:  # items remain tied where all items between them are left out
@@ -237,7 +237,10 @@ def _without(block: Block, found: Retrieved, group: Group, k: int, query: Int, i
         with np.errstate(divide="ignore"):  # a gain that is none of a distance; behind the last candidate
             fields["distance"] = 1.0 / fields["gains"].astype(np.float64) - 1.0
     if "ideal" in needs:
-        fields["ideal"] = remaining(found.best)(r.ideal)
+        one = (0, 0), (0, 1)  # behind the last one there is no item, of gain 0
+        assert r.ideal is not None and found.ideals is not None
+        best, ideal = np.pad(found.best, one, constant_values=len(gallery_image)), np.pad(r.ideal, one)
+        fields["ideal"] = remaining(best, found.ideals)(ideal)
     if found.largest is not None:
         assert found.size is not None and found.place is not None
         left = found.largest[query] != image[:, None]
@@ -281,19 +284,22 @@ class Retrieved:
     Attributes:
         ranking: their gains and ties.
         items: (query, depth) int32 gallery positions of the retrieved items.
-        best: (query, ideal depth) int32 gallery positions of the items with the largest gains.
+        best: (query, ideal depth) int32 gallery positions of the items with the largest gains; the size of the gallery
+            for one that cannot be retrieved.
         candidates: (query,) int64 number of candidates.
+        ideals: (query,) int64 number of ``best``: candidates, and items with a gain that cannot be retrieved.
         largest: (query, largest) int64 images, each of an item with the largest gains or itself one, descending.
         size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
         place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NONE``.
 
-    The last three are made for metrics of pseudo-positives, by ``Block.with_positives``.
+    ``largest``, ``size`` and ``place`` are made for metrics of pseudo-positives, by ``Block.with_positives``.
     """
 
     ranking: GradedRanking
     items: Items
     best: Items
     candidates: Int
+    ideals: Int | None = None
     largest: Int | None = None
     size: Int | None = None
     place: npt.NDArray[np.int32] | None = None
@@ -356,16 +362,19 @@ class Block:
         return inside
 
     def at(self, items: Items) -> Vectors:
-        """(query, depth) float32 gains of gallery positions."""
+        """(query, depth) float32 gains of gallery positions, 0 of -1, behind the end of a list."""
         from ..rank import sort_kernels
 
         gallery = len(self.ranking.gallery)
         few = gallery // SPARSE if self.gains.rows_affordable else gallery
+        listed = items >= 0
+        items = np.maximum(items, 0)
         if self._rows is None and items.shape[1] < few:
-            return self.gains.at(self.queries, self.ranking.gallery[items])
-        out = np.empty(items.shape, np.float32)
-        sort_kernels.gather(self.rows(), items, out)
-        return out
+            out = self.gains.at(self.queries, self.ranking.gallery[items])
+        else:
+            out = np.empty(items.shape, np.float32)
+            sort_kernels.gather(self.rows(), items, out)
+        return out if listed.all() else np.where(listed, out, np.float32(0))
 
     def ideal(self, k: int) -> tuple[Items, Vectors]:
         """(query, k) gallery positions of the largest gains, and these, descending; ties to the lower position.
@@ -388,7 +397,7 @@ class Block:
             with_gains: with the gains of the retrieved items.
         """
         ranking, items, tied = self.ranking, order.items, order.tied
-        gallery = len(ranking.gallery)
+        gallery, wanted = len(ranking.gallery), ideal
         best_items: Items = np.empty((len(items), 0), np.int32)
         best: Vectors | None = None
         ideal = min(ideal, gallery)
@@ -396,9 +405,10 @@ class Block:
         if ideal:  # before the gains of the retrieved items, which are then taken from the rows that this makes
             best_items, best = self.ideal(min(ideal + own, gallery))
         gains = self.at(items) if with_gains or without_ground_truth else np.empty((len(items), 0), np.float32)
+        items = np.maximum(items, 0)  # what is behind the end of a list has no gain
         candidates = np.full(len(items), gallery) if self.inside is None else self.inside.sum(axis=1)
         if without_ground_truth:
-            items, tied, gains = self._without_ground_truth(order, gains)
+            items, tied, gains = self._without_ground_truth(items, tied, gains)
             if self.inside is None:
                 candidates -= ranking.ground_truth[self.start : self.stop]
             else:
@@ -410,15 +420,19 @@ class Block:
         if best is None:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
         if without_ground_truth:
-            best_items, _, best = self._without_ground_truth(
-                Tops.of(best_items, np.zeros(best.shape, np.bool_), gallery), best
-            )
+            best_items, _, best = self._without_ground_truth(best_items, np.zeros(best.shape, np.bool_), best)
         # Where candidates are fewer than wanted, the best of them fills the places behind the last.
         inside = np.arange(best_items.shape[1]) < candidates[:, None]
         best_items = np.where(inside, best_items, best_items[:, :1])
         best_items, best = best_items[:, :ideal], best[:, :ideal]
         best[np.arange(ideal) >= candidates[:, None]] = 0
-        return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates)
+        if (outside := self.gains.outside_of(self.queries)).any():
+            every = np.concatenate([best, outside], axis=1)
+            first = np.argsort(-every, axis=1, kind="stable")[:, :wanted]
+            places = np.pad(best_items, ((0, 0), (0, outside.shape[1])), constant_values=gallery)
+            best_items, best = (np.take_along_axis(x, first, axis=1) for x in (places, every))
+        number = candidates + (outside > 0).sum(axis=1)
+        return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates, number)
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
         """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
@@ -478,14 +492,14 @@ class Block:
             self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]
 
-    def _without_ground_truth(self, order: Tops, gains: Vectors) -> tuple[Items, Bool, Vectors]:
+    def _without_ground_truth(self, order: Items, ties: Bool, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""
         from ..rank import sort_kernels
 
         query_image, gallery_image = self.ranking.image_of
-        items, tied, left = np.zeros_like(order.items), np.zeros_like(order.tied), np.zeros_like(gains)
+        items, tied, left = np.zeros_like(order), np.zeros_like(ties), np.zeros_like(gains)
         own = query_image[self.start : self.stop]
-        sort_kernels.leave_out(order.items, order.tied, gains, own, gallery_image, items, tied, left)
+        sort_kernels.leave_out(order, ties, gains, own, gallery_image, items, tied, left)
         return items, tied, left
 
 

@@ -72,6 +72,11 @@ class Ranking:
         return self.test.units[self.side][self.queries], self.test.units[1 - self.side][self.gallery]
 
     @cached_property
+    def image_at(self) -> Int:
+        """(gallery + 1,) int64: the image of the item at a position; -1 behind the last, where no item is."""
+        return np.append(self.image_of[1], -1)
+
+    @cached_property
     def ground_truth(self) -> Int:
         """(query,) int64, how many items of the gallery are the query's ground truth."""
         query_image, gallery_image = self.image_of

@@ -87,7 +87,7 @@ def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
     except MissingPackage as error:
         if spec.kind != "spice" or not split.name.startswith("flickr8k"):
             raise
-        fix = "run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench spice build --captions texts.txt"
+        fix = "run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench spice --captions texts.txt"
         raise MissingPackage(error.what, fix=fix) from error
 
     def gain(images: Int, captions: Int) -> Float:

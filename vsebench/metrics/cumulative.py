@@ -27,8 +27,8 @@ def cumulative_semantics(gains: Vectors, count: Int, ideal: Vectors, ks: Sequenc
     The sum of the gains of all k retrieved items over the largest sum that k candidates can have; it needs no set of
     relevant items. Equation 5 of the paper sums over the m items of largest gain alone, which the code does not do.
     """
-    at = up_to(ks, count)
-    found, best = sums_at(gains, at), sums_at(ideal, at)
+    at, every = up_to(ks, count), np.tile(np.asarray(ks, np.int64), (len(count), 1))
+    found, best = sums_at(gains, at), sums_at(ideal, every)
     return np.where(at > 0, np.divide(found, best, out=np.zeros(found.shape), where=best > 0), np.nan)
 
 

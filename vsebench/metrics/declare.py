@@ -1,9 +1,10 @@
 """Declaring a metric: the facts are data on a function, and the metric's name parses back.
 
-A metric reads one of three observations. Where its function takes ``ranks``, it reads where the relevant items landed
-(``types.Ranks``). Where it takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Where it
-takes ``occurrences``, it reads how many queries have every item among their first k, and no relevance. All are declared
-by ``metric``, sums of metrics by ``metric_sum``, and all of them are in one table.
+A metric reads one of four observations. Where its function takes ``ranks``, it reads where the relevant items landed
+(``types.Ranks``). Where it takes ``judged``, it reads where the judged items landed, whatever their grade. Where it
+takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Where it takes ``occurrences``, it
+reads how many queries have every item among their first k, and no relevance. All are declared by ``metric``, sums of
+metrics by ``metric_sum``, and all of them are in one table.
 
 A name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view is a kind of gains
 (``cider`` where a graded metric is named without one), or else the name of a set of judgements (``gt`` where none is
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -41,16 +42,17 @@ DEPTHS: dict[str, str] = {
     "all": "every ranking to its end",
 }
 DEFAULT_GAINS = "cider"
+JUDGED = " judged"  # behind a view: its judged items, whatever their grade
 HUBNESS = "hubness"  # the view of metrics that read no relevance
 OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
 class UnknownMetric(UsageError):
-    """A name that is no metric's; ``near``: the fix has those that resemble it."""
+    """A name that is no metric's; ``sure``: the fix has the metric that is meant."""
 
-    def __init__(self, what: str, *, fix: str, near: bool = False):
+    def __init__(self, what: str, *, fix: str, sure: bool = False):
         super().__init__(what, fix=fix)
-        self.near = near
+        self.sure = sure
 
 
 def without_mean() -> str:
@@ -153,7 +155,8 @@ class Family:
         """The definition, as written at the function; of a sum, what it adds up."""
         if self.compute is None:
             added = " + ".join(self.parts)
-            return f"The sum of {added} over image-to-text and text-to-image; single queries have no value of it."
+            what = "sum" if (self.high or 0) > 1 else "mean"
+            return f"The {what} of {added} over image-to-text and text-to-image; single queries have no value of it."
         return self.compute.__doc__ or ""
 
     @cached_property
@@ -165,6 +168,11 @@ class Family:
     def of_lists(self) -> bool:
         """Whether the metric reads how often items are listed, and no relevance."""
         return "occurrences" in self.parameters
+
+    @property
+    def of_judged(self) -> bool:
+        """Whether the metric reads where the judged items landed, whatever their grade."""
+        return "judged" in self.parameters
 
     @cached_property
     def needs(self) -> frozenset[str]:
@@ -258,8 +266,8 @@ def metric(
     def declare(compute: Compute) -> Compute:
         parameters = tuple(inspect.signature(compute).parameters)
         own = dict(options or {})
-        if "ranks" in parameters or "occurrences" in parameters:
-            _refuse_unknown(template, parameters, ("ranks", "k", *own) if "ranks" in parameters else ("occurrences",))
+        if read := [name for name in ("ranks", "judged", "occurrences") if name in parameters]:
+            _refuse_unknown(template, parameters, (read[0], "k", *own) if read[0] != "occurrences" else read)
             _declare(Family(template, compute, False, formula, cite, options=own, **facts))
             return compute
         _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *own))
@@ -272,15 +280,16 @@ def metric(
     return declare
 
 
-def _refuse_unknown(template: str, parameters: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+def _refuse_unknown(template: str, parameters: tuple[str, ...], allowed: Sequence[str]) -> None:
     for name in parameters:
         if name not in allowed:
             raise UsageError(f"metric '{template}' takes '{name}'", fix=f"take some of {', '.join(allowed)}")
 
 
 def metric_sum(
-    template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...], aliases: tuple[str, ...] = ()
-) -> None:
+    template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...], aliases: tuple[str, ...] = (),
+    mean: bool = False,
+) -> None:  # fmt: skip
     """Declare a sum of other metrics over both directions; it is graded if its parts are.
 
     >>> from vsebench import metric_sum, parse
@@ -292,6 +301,7 @@ def metric_sum(
         template: the name, without a view.
         parts: names of the metrics that are added up, means over queries.
         formula, cite, aliases: as of ``metric``.
+        mean: divide the sum by the number of what is added up.
 
     Raises:
         UsageError: no parts, or one that is not a mean over queries.
@@ -306,8 +316,8 @@ def metric_sum(
     options = {"captions": Option(tuple(CAPTIONS), "as of its parts"), "on": FOLDS} if graded else {}
     _declare(
         Family(
-            template, None, graded, formula, cite, high=2.0 * len(parts), group=added[0].family.group, aliases=aliases,
-            aggregate="sum", parts=parts, options=options,
+            template, None, graded, formula, cite, high=1.0 if mean else 2.0 * len(parts),
+            group=added[0].family.group, aliases=aliases, aggregate="sum", parts=parts, options=options,
         )
     )  # fmt: skip
 
@@ -377,6 +387,11 @@ class Metric:
         return self.family.graded or is_gains(self.view)
 
     @property
+    def ranked(self) -> str:
+        """What it reads the ranks of: the relevant items of its view, or those that are judged."""
+        return f"{self.view}{JUDGED}" if self.family.of_judged else self.view
+
+    @property
     def unit(self) -> Unit:
         """``fraction``, ``rank``, ``distance`` or ``number``."""
         return self.family.unit
@@ -430,6 +445,11 @@ class Metric:
         return Metric(
             found.template, found.k, found.view, tuple(o for o in self.options if o[0] in found.family.options)
         )
+
+    @property
+    def weight(self) -> float:
+        """The weight of every part of a sum, in each direction: 1, or one over their number in a mean."""
+        return (self.family.high or 0) / (2 * len(self.family.parts)) if self.family.parts else 1.0
 
     def parts(self) -> tuple[Metric, ...]:
         """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""
@@ -518,7 +538,7 @@ def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> Unknow
     near = sorted(prefix + name for name in meant) or closest(text, known)
     fix = f"did you mean {' or '.join(map(repr, near))}?"
     listed = f"'vsebench metrics' lists them, from {known[0]} to {known[-1]}"
-    return UnknownMetric(f"unknown metric '{text}'", fix=fix if near else listed, near=bool(near))
+    return UnknownMetric(f"unknown metric '{text}'", fix=fix if near else listed, sure=bool(meant))
 
 
 def _options(text: str, inside: str | None) -> tuple[tuple[str, str], ...]:

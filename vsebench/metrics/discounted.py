@@ -36,9 +36,9 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     With ``gain=exp`` grades are whole numbers g whose gain is 2^g - 1 (Burges et al., Learning to Rank using Gradient
     Descent, ICML 2005).
     """
-    at = up_to(ks, count)
-    weights = discounts(int(at.max(initial=1)))
-    found, best = sums_at(gains, at, weights), sums_at(ideal, at, weights)
+    at, every = up_to(ks, count), np.tile(np.asarray(ks, np.int64), (len(count), 1))
+    weights = discounts(max(min(max(ks), max(gains.shape[1], ideal.shape[1])), 1))
+    found, best = sums_at(gains, at, weights), sums_at(ideal, every, weights)
     return np.where(at > 0, np.divide(found, best, out=np.zeros(found.shape), where=best > 0), np.nan)
 
 

@@ -30,6 +30,24 @@ def precision_at(ranks: Ranks, k: int) -> Float:
 
 
 @metric(
+    "Judged@{k}",
+    depth="k",
+    group="precision",
+    ks=(10,),
+    formula="|judged items with rank <= k| / k",
+    cite=("thakur2021beir",),
+    expected=expected.precision_at,
+)
+def judged_at(judged: Ranks, k: int) -> Float:
+    """The share of the top k that was judged for the query, with any grade.
+
+    The smaller it is, the less do the other values say about a system that finds new items. Judgements have to list
+    irrelevant items too, with grade 0.
+    """
+    return judged.within(k) / k
+
+
+@metric(
     "R-P",
     aliases=("Rprec",),
     depth="R",

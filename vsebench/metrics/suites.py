@@ -141,7 +141,8 @@ def expand(
         lower = word.lower()
         if lower in ALL:
             if lower != "graded":
-                chosen += [parse(f"{v}:{name}") for v in views for name in known_names(graded=False)]
+                each = (parse(f"{v}:{name}") for v in views for name in known_names(graded=False))
+                chosen += [m for m in each if m.weight == 1]  # the mean of a sum says nothing more than the sum
             if lower != "binary":
                 through = gains or ((default,) if lower == "graded" else ())
                 each = (parse(f"{v}:{name}") for v in through for name in known_names(graded=True))
@@ -184,8 +185,9 @@ def _one(word: str, default: str) -> Metric:
     try:
         found = parse(word)
     except UnknownMetric as error:
-        if ":" not in word and not error.near and (near := closest(word, [*ALL, *SUITES])):
-            error.fix = f"did you mean '{near[0]}'?"
+        near = [] if ":" in word or error.sure else closest(word, [*ALL, *SUITES, *known_names()])
+        if near and near[0] in (*ALL, *SUITES):
+            error.fix = f"did you mean {' or '.join(map(repr, near))}?"
         raise
     return replace(found, view=default) if is_gains(found.view) and ":" not in word else found
 

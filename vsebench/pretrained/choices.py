@@ -19,12 +19,10 @@ class Choices:
         UsageError: a value that is not allowed, or a template without one place for the caption.
     """
 
-    lower: bool = option(False, "Captions in lower case.")
-    template: str | None = option(None, "A prompt with {} in the place of the caption.", value="TEXT")
-    precision: str = option("fp32", "Of weights and computation", allowed=tuple(PRECISIONS))
-    context_length: int | None = option(
-        None, "Captions are cut to so many tokens; else to those of the model.", least=SHORTEST,
-    )  # fmt: skip
+    lower: bool = False
+    template: str | None = None
+    precision: str = option("fp32", allowed=tuple(PRECISIONS))
+    context_length: int | None = option(None, least=SHORTEST)
 
     def __post_init__(self) -> None:
         check(self)

@@ -224,7 +224,7 @@ def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: i
         group, some = job
         lists = listed(scorer, some, gallery, EVERYTHING if group is galleries else group[0].candidates, order)
         for t in group:
-            placed = place(lists, t.relevance, t.candidates, some)
+            placed = place(lists, t.relevance, t.candidates if group is galleries else EVERYTHING, some)
             found[t.view][:, placed.pairs] = placed.counts
 
     in_turn(jobs, lambda _: work, threads, None)

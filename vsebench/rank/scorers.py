@@ -166,6 +166,7 @@ class Dot:
         cosine: divide by the lengths. Vectors that are already of unit length need no division.
         known: their lengths, where these were computed before.
         words: what rows and columns are called in messages.
+        rounded: canonical scores are rounded to float32.
 
     Raises:
         BadInput: a length is so large or small that float32 products would overflow or vanish.
@@ -176,6 +177,7 @@ class Dot:
     cosine: bool = False
     known: tuple[Float, Float] | None = None
     words: tuple[str, str] = ("query", "gallery")
+    rounded: bool = False
     canonical = False
 
     def __post_init__(self) -> None:
@@ -220,7 +222,7 @@ class Dot:
     @property
     def T(self) -> Dot:
         """The inner products of the columns with the rows."""
-        return Dot(self.y, self.x, self.cosine, self.lengths[::-1], self.words[::-1])
+        return Dot(self.y, self.x, self.cosine, self.lengths[::-1], self.words[::-1], self.rounded)
 
     def tile(
         self, rows: Some, columns: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
@@ -250,11 +252,12 @@ class Dot:
             return self
         known = self.lengths[0][rows], self.lengths[1][columns]
         x, y = (_of(*side) for side in ((self.x, rows), (self.y, columns)))
-        return Dot(x, y, self.cosine, known, self.words)
+        return Dot(x, y, self.cosine, known, self.words, self.rounded)
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
-        return exact_pairs(self.x, self.y, rows, columns, *self.scales, threads)
+        found = exact_pairs(self.x, self.y, rows, columns, *self.scales, threads)
+        return found.astype(np.float32).astype(np.float64) if self.rounded else found
 
     @cached_property
     def error(self) -> Float:
@@ -262,14 +265,23 @@ class Dot:
         bound, lost = product_bound(self.x.shape[1]), underflow_bound(self.x.shape[1])
         rows, columns = self.lengths
         if self.cosine:  # the product may be scaled before or after it is made
-            return np.asarray(bound + lost / (rows * columns.min()))
-        return np.asarray(bound * rows * columns.max() + lost)
+            return np.asarray(bound + lost / (rows * columns.min())) + self._rounding
+        return np.asarray(bound * rows * columns.max() + lost) + self._rounding
 
     @cached_property
     def wide_error(self) -> Float:
         """(row,) bounds of float64 products: as ``product_bound``, for the product and for the canonical score."""
-        largest = np.ones(len(self.x)) if self.cosine else self.lengths[0] * self.lengths[1].max()
-        return np.asarray(2 * (self.x.shape[1] + 8) * 2.0**-53 * largest)
+        return np.asarray(2 * (self.x.shape[1] + 8) * 2.0**-53 * self._largest + self._rounding)
+
+    @property
+    def _largest(self) -> Float:
+        """(row,) bounds on the absolute values of scores."""
+        return np.ones(len(self.x)) if self.cosine else self.lengths[0] * self.lengths[1].max()
+
+    @property
+    def _rounding(self) -> Float:
+        """(row,) bounds on what rounding to float32 moves a score; half the smallest subnormal number near zero."""
+        return self.rounded * (UNIT_ROUNDOFF * self._largest + 2.0**-150)
 
     @property
     def magnitude(self) -> float:

@@ -2,7 +2,8 @@
 
 Default: score descending, then lower gallery index, a total order, so that ranks and lists agree. ``optimistic`` ranks
 the relevant items of a tie first, ``pessimistic`` last. ``expected`` keeps the ties, so that metrics are means over all
-orders of tied items.
+orders of tied items. ``docid-desc`` is the rule of trec_eval: the items are put in the descending order of their ids
+when they are read, and the lower index goes first.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from ..errors import UsageError
 from ..registry import closest
 
 EXPECTED = "expected"
+DOCID = "docid-desc"
+BY_INDEX = ("index", DOCID)  # total orders
 TIES: dict[str, str] = {
     "index": "score descending, then lower gallery index (canonical)",
     "optimistic": "relevant items of a tie come first",
     "pessimistic": "relevant items of a tie come last",
     EXPECTED: "mean of the metric over all orders of the tied items",
+    DOCID: "scores rounded to float32, then the larger id in byte order, as in trec_eval and MTEB",
 }
 
 

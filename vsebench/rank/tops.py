@@ -95,6 +95,19 @@ def is_candidate(candidates: Candidates, queries: Int, items: Int) -> Bool:
     return kept
 
 
+def sizes(candidates: Candidates, queries: Int, gallery: int) -> Int:
+    """(query,) int64, how many candidates queries have, or more where there are several limits."""
+    size = np.full(len(queries), gallery)
+    if candidates.fold is not None:
+        fold = candidates.fold[0][queries]
+        size = np.bincount(candidates.fold[1], minlength=int(fold.max(initial=0)) + 1)[fold]
+    elif candidates.excluded is not None:
+        size -= np.diff(candidates.excluded.indptr)[queries]
+    if candidates.allowed is not None:
+        size = np.minimum(size, np.diff(candidates.allowed.indptr)[queries])
+    return size
+
+
 def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING, ties: str | None = None) -> Ranks:
     """Ranks of the relevant items in the lists of their queries.
 
@@ -115,13 +128,10 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
         known = some.pairs[some.listed]
         counts[:, known], listed[known] = some.counts[:, some.listed], True
         depth[a : a + step] = some.depth
-    depth, size, fold = depth[relevance.queries - lists.first], np.asarray(lists.gallery), None
+    depth, fold = depth[relevance.queries - lists.first], None
     if candidates.fold is not None:
         fold = candidates.fold[0][relevance.queries]
-        size = np.bincount(candidates.fold[1], minlength=int(fold.max(initial=0)) + 1)[fold]
-    if candidates.allowed is not None:
-        size = np.minimum(size, np.diff(candidates.allowed.indptr)[relevance.queries])
-    depth = np.where(depth >= size, lists.gallery, depth)
+    depth = np.where(depth >= sizes(candidates, relevance.queries, lists.gallery), lists.gallery, depth)
     if ties is None:
         rank = np.where(listed, 1 + counts[0] + counts[1], UNRANKED)
         return Ranks(relevance, rank, np.zeros(len(rank), np.bool_), depth, fold)

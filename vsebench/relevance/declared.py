@@ -170,7 +170,7 @@ SPICE = Source(
     high=1.0,
     settings={"text": ("original", "ptb"), "own": OWN},
     cite="anderson2016spice",
-    needs="parsed captions (vsebench spice build)",
+    needs="parsed captions (vsebench spice)",
     load=_later("spice.spice"),
 )
 

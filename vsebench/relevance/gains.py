@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..files.regular import expanded
 from ..log import note
-from ..types import NONE, Bool, Both, Float, Int, Relevance, Vectors
+from ..types import NONE, Bool, Both, Candidates, Float, Int, Relevance, Vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -109,6 +109,8 @@ class Gains:
         of_judgements: every gain is 0 or 1: these are judgements, among which no m items have the largest gains.
         negative_is_zero: whether gains below zero count as zero.
         no_queries: (query,) bool, the queries that no metric has a value of, and those of ``T``; None without any.
+        outside: (query, any) gains above 0 of items that cannot be retrieved, and those of ``T``: they are among the
+            ideal ones. None without any.
     """
 
     name: str
@@ -120,11 +122,13 @@ class Gains:
     of_judgements: bool = False
     negative_is_zero: bool = False
     no_queries: Both[Bool | None] = (None, None)
+    outside: Both[csr_array | None] = (None, None)
 
     @property
     def T(self) -> Gains:
         """The same gains with the columns as queries."""
-        return replace(self, shape=self.shape[::-1], values=self.values.T, no_queries=self.no_queries[::-1])
+        shape, none, outside = self.shape[::-1], self.no_queries[::-1], self.outside[::-1]
+        return replace(self, shape=shape, values=self.values.T, no_queries=none, outside=outside)
 
     @property
     def no_query(self) -> Bool | None:
@@ -169,6 +173,36 @@ class Gains:
         """The same gains, those below zero counted as zero, for metrics that add gains up."""
         note("gains below zero count as zero (negative=zero)")
         return replace(self, settings={**self.settings, "negative": "zero"}, lowest=0.0, negative_is_zero=True)
+
+    def among(self, candidates: Both[Candidates]) -> Gains:
+        """Those of judgements: items that are not allowed cannot be retrieved, and excluded ones have no gain.
+
+        Queries whose relevant items are all excluded have no value.
+        """
+        from scipy.sparse import hstack
+
+        none, outside = list(self.no_queries), list(self.outside)
+        for side, (own, of) in enumerate(zip(candidates, (self, self.T), strict=True)):
+            left, lost = of.values.of[0] if isinstance(of.values, Sparse) else None, outside[side]
+            if left is None or (own.excluded is None and own.allowed is None):
+                continue
+            left = left if own.excluded is None else left - left * own.excluded
+            left.eliminate_zeros()
+            none[side] = np.diff(left.indptr) + (0 if lost is None else np.diff(lost.indptr)) == 0
+            if own.allowed is not None:
+                away = left - left * own.allowed
+                away.eliminate_zeros()
+                outside[side] = away if lost is None else hstack([lost, away], format="csr")
+        return replace(self, no_queries=(none[0], none[1]), outside=(outside[0], outside[1]))
+
+    def outside_of(self, queries: Int) -> Vectors:
+        """(query, most) float32 gains of the items that cannot be retrieved, in descending order; 0 behind the last."""
+        if (outside := self.outside[0]) is None:
+            return np.zeros((len(queries), 0), np.float32)
+        rows = outside[queries]
+        size, out = np.diff(rows.indptr), np.zeros((len(queries), int(np.diff(rows.indptr).max(initial=0))), np.float32)
+        out[np.arange(out.shape[1]) < size[:, None]] = rows.data
+        return -np.sort(-out, axis=1)
 
 
 @dataclass(frozen=True)
@@ -334,14 +368,17 @@ def entries_of(matrix: csr_array, rows: Int, columns: Int) -> npt.NDArray[Any]:
 def as_gains(name: str, grades: Both[Grades]) -> Gains:
     """Grades of both sides as gains: linear in the grade, as in trec_eval, and 0 of negative grades.
 
-    Positives that are not in the gallery have no gain: ideal gains are those of the gallery. A query without positives
-    in the gallery has no value.
+    Positives that are not in the gallery are among the ideal gains, and a query that has no others has the value 0. A
+    query without positives has none.
     """
     rows, columns = (_kept(one.inside, one.inside.data > 0) for one in grades)
     digest = hashlib.sha256()
     for of in (rows, columns):
         place = np.repeat(np.arange(of.shape[0], dtype=np.int64), np.diff(of.indptr)) * of.shape[1] + of.indices
         digest.update(place.tobytes() + of.data.tobytes())
-    no_queries = np.diff(rows.indptr) == 0, np.diff(columns.indptr) == 0
+    of_rows, of_columns = (_kept(one.outside, one.outside.data > 0) for one in grades)
+    outside = of_rows if of_rows.nnz else None, of_columns if of_columns.nnz else None
+    none = (np.diff(x.indptr) + np.diff(away.indptr) == 0 for x, away in ((rows, of_rows), (columns, of_columns)))
+    no_queries = next(none), next(none)
     settings, values = {"sha256": digest.hexdigest()[:12]}, Sparse((rows, columns))
-    return Gains(name, settings, rows.shape, values, lowest=0.0, no_queries=no_queries)
+    return Gains(name, settings, rows.shape, values, lowest=0.0, no_queries=no_queries, outside=outside)

@@ -21,7 +21,8 @@ from ..files.records import missing, records, text_of
 from ..log import logged, warn
 from ..options import spell
 from ..sets import owners
-from ..types import BOTH, DIRECTIONS, SIDES, Bool, Both, Ids, Modality, TestSet, Which
+from ..signature import canonical
+from ..types import BOTH, DIRECTIONS, ONE_WAY, SIDES, Bool, Both, Ids, Modality, TestSet, Which
 from .gains import Grades, Spec, of_pairs
 from .matrix import of_matrix
 from .sources import LABELS, Source
@@ -53,6 +54,9 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     if spec.holds == LABELS:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
         return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, test), "label", test), strict=True))
+    if spec.holds == ONE_WAY and not test.one_way:
+        what = f"{spec.what} are stated to be of queries and a corpus, and these are {test.counts}"
+        raise UsageError(what, fix=f"leave out {ONE_WAY}")
     from scipy.sparse import csr_array, vstack
 
     of = f"{spec.kind}={spec.holds}:{spec.path}:rows="
@@ -67,7 +71,7 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     notes = [note for note in log.notes if log.weights[note] != "detail"]
     grades = vstack([csr_array(some, dtype=np.float64) for some in rows], format="csr")
     both = both_ways(spec.kind, grades, None, notes, "entry", test)
-    return [(side, both[side]) for side in BOTH if spec.holds in ("", DIRECTIONS[side])]
+    return [(side, both[side]) for side in BOTH if spec.holds in ("", ONE_WAY, DIRECTIONS[side])]
 
 
 def pairs_of(spec: Spec) -> list[Pairs] | None:
@@ -175,7 +179,7 @@ def source(both: Both[Grades], test: TestSet) -> Source:
         notes[f"{idle:,} of {len(test.rows):,} queries are not judged, and count in no metric"] = None
     meaning = f"have no positive: they count in no metric, or as a miss with {spell('no_positive', 'miss')}"
     without = [(one.positives.skipped, int(one.judged.sum())) for one in asked]
-    identity = _identity(both)
+    identity = _identity(both, test)
     return Source(
         name=name,
         title=name,
@@ -183,20 +187,21 @@ def source(both: Both[Grades], test: TestSet) -> Source:
         rule=f"a grade of at least {level:g}",
         grades=lambda test: both,
         identity=lambda test: identity,
+        lists_judged=True,
         notes=(*notes, *_counted(without, "judged ", meaning, test)),
     )
 
 
-def _identity(both: Both[Grades]) -> str:
+def _identity(both: Both[Grades], test: TestSet) -> str:
     """``own#`` and eight digits of the SHA-256 of the level and the judged pairs, by query, item and grade."""
-    digest = hashlib.sha256(f"{both[0].level:g}".encode())
-    for one in both:
+    digest, places = hashlib.sha256(f"{both[0].level:g}".encode()), [np.argsort(at) for at in canonical(test)]
+    for one, (of_query, of_item) in zip(both, (places, places[::-1]), strict=True):
         inside, outside = one.inside.tocoo(), one.outside.tocoo()
-        query, grade = np.append(inside.row, outside.row), np.append(inside.data, outside.data)
-        item = np.append(inside.col, np.full(outside.nnz, -1))
+        query, grade = of_query[np.append(inside.row, outside.row)], np.append(inside.data, outside.data)
+        item = np.append(of_item[inside.col], np.full(outside.nnz, -1))
         order = np.lexsort((grade, item, query))
         pairs = (query[order], "<i8"), (item[order], "<i8"), (grade[order], "<f4")
-        for array, kind in (*pairs, (np.flatnonzero(one.judged), "<i8")):
+        for array, kind in (*pairs, (np.sort(of_query[one.judged]), "<i8")):
             digest.update(np.ascontiguousarray(array, kind).data)
     return f"own#{digest.hexdigest()[:8]}"
 

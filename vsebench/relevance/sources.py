@@ -25,6 +25,7 @@ from .gains import Gains, Grades, Spec, as_gains
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
 # Test set (with its captions, where the source needs them), argument, and the value of every setting.
 Loader = Callable[[TestSet, "str | None", Mapping[str, str]], Gains]
+JUDGED, GAIN = -np.inf, float(np.finfo(np.float32).tiny)  # levels: all judged items, and those that are a gain
 FILE = "FILE"  # among the values of a setting: any file
 
 
@@ -54,6 +55,7 @@ class Source:
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
         nested: whether the argument consists of other specifications with settings of their own.
         captions: whether the captions of the split are ``needed``, may be ``used``, or are ``unused``.
+        lists_judged: whether the grades have the judged items that are not relevant, too.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
     """
 
@@ -76,6 +78,7 @@ class Source:
     endings: tuple[str, ...] = ()
     nested: bool = False
     captions: Literal["needed", "used", "unused"] = "needed"
+    lists_judged: bool = False
     from_distance: bool = False
 
     @property
@@ -107,10 +110,15 @@ class Source:
             raise UsageError(f"{self.name}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
         return value
 
-    def positives(self, test: TestSet) -> Both[Relevance]:
-        """The positives of the images of a split, and those of its captions; raises as ``grades``."""
+    def positives(self, test: TestSet, level: float | None = None) -> Both[Relevance]:
+        """The positives of the images of a split, and those of its captions; raises as ``grades``.
+
+        Args:
+            test: the split.
+            level: the smallest grade of a positive, if it is not that of the judgements: ``JUDGED`` or ``GAIN``.
+        """
         assert self.grades is not None  # they are judgements
-        images, captions = self.grades(test)
+        images, captions = (one if level is None else replace(one, level=level) for one in self.grades(test))
         return images.positives, captions.positives
 
     def gains(self, test: TestSet, spec: Spec) -> Gains:

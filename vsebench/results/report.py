@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from .. import signature
+from ..options import direction_named
 from ..relevance.sources import LABELS, heading
 from ..types import ONE_WAY, Direction, TestSet
 from . import lists, per_query, values
@@ -18,6 +19,7 @@ from .table import Column, Entry, Table, Value, arrow, label, named, sentences, 
 
 SCHEMA = "vsebench/report/1"
 CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i", ONE_WAY)
+LIMITS = {"only": "among candidates", "without": "without excluded items", "self": "without the query itself"}
 INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
 
 
@@ -78,6 +80,7 @@ class Report(Drawn):
         if isinstance(key, str) and key.rpartition(" ")[2] in ARROWS:
             key = key.rpartition(" ")[::2]  # type: ignore[assignment]
         metric, direction = (*key, None, None)[:2] if isinstance(key, tuple) else (key, None)
+        direction = direction_named(direction)
         own = [r for r in self.results if r.direction == direction]
         wanted, found = str(metric).lower(), list[Result]()
         for names in ([str(r.metric) for r in own], [r.metric.name for r in own]):
@@ -184,10 +187,12 @@ class Report(Drawn):
 
 
 def corrected(line: str) -> list[str]:
-    """No or one text about the scores of a report, from its signature: ``csls, transductive``."""
-    rule = signature.read(line).get("normalise", "")
+    """Texts about the candidates and the scores of a report, from its signature: ``csls, transductive``."""
+    fields = signature.read(line)
+    rule, limits = fields.get(signature.CORRECTED, ""), fields.get(signature.CANDIDATES, "").split(",")
     words = rule.split(",")
-    return [", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else []
+    found = [LIMITS[word] for word in (limit.partition("#")[0] for limit in limits) if word in LIMITS]
+    return [*found, *([", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else [])]
 
 
 def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Result]) -> Table:

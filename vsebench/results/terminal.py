@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 GAP = 3  # columns between two columns of a table
 BEST, SECOND = "*", "_"  # behind a number: bold and underlined are lost without a terminal
 LEAST = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
+NAME = 16  # columns of a word that is not folded
 
 
 def text(grids: Sequence[Grid]) -> str:
@@ -108,8 +109,14 @@ def _table(grid: Grid, width: int, beside: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    # a number is folded last, after headings, asides and words
-    least = [min(text, LEAST) if grid.words[i] else text for i, text in enumerate(_texts(grid))]
+    # a number is folded last, after headings, asides and words; a name such as test:nDCG@10 only if it is long
+    names = [
+        max(len(word) for cell in column for word in cell.text.split(" ")) for column in zip(*grid.rows, strict=True)
+    ]
+    least = [
+        min(name, NAME) if grid.words[i] else text
+        for i, (name, text) in enumerate(zip(names, _texts(grid), strict=True))
+    ]
     widths = _fitted(_natural(grid, beside), least, width - GAP * len(least) + 1)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, (heading, n) in enumerate(zip(grid.headings, widths, strict=True)):

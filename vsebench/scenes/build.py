@@ -117,8 +117,8 @@ def named(name: str, given: Mapping[str, Any]) -> Settings:
     """
     if name != "scenes":
         if given:
-            what = f"--{next(iter(given))} is given, and the name '{name}' has all settings"
-            raise UsageError(what, fix=f"write scenes in place of '{name}', or no such options")
+            what = f"{next(iter(given))} is given, and the name '{name}' has all settings"
+            raise UsageError(what, fix=f"write scenes in place of '{name}', or no settings")
         split = of_split(name)
         return parse(name if split is None else split[0])
     return Settings(**given)

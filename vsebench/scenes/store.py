@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..files.regular import opened
 from ..options import public
 from ..registry import unknown
 from ..types import Ids, Int
@@ -160,6 +161,7 @@ def open_scenes(name: str) -> StoredScenes:
     name = settings.name
     read_about(name)
     folder = folder_of(name)
+    opened(folder)
     found: dict[str, Any] = {}
     for file, (descr, shape) in arrays(settings).items():
         try:

@@ -120,19 +120,29 @@ def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
         raise BadInput(what, where=raw.where, fix=f"give the id of the image, the same for all its rows, or {ONCE}")
 
 
-def refuse_score_layout(raw: Raw, captions_per_image: int | None) -> None:
+def refuse_score_layout(raw: Raw, captions_per_image: int | None, limited: bool = False) -> None:
     """Refuse a score matrix with rows or columns that were never scored, or with one for every pair.
+
+    Args:
+        raw: the matrix.
+        captions_per_image: as for ``align_embeddings``.
+        limited: candidates are given, so that the lowest score of a matrix may fill a row or a column.
 
     Raises:
         BadInput: so it is.
     """
     scores, owners = raw.values, raw.image_of_text
     n, n_text = scores.shape
-    if what := uncomputed(scores):
+    fills = [fill[0] for rows in (scores, scores.T) for fill in rows[constant_lines(rows)][:1]]
+    lowest = bool(fills and max(fills) < 0 and max(fills) <= np.nanmin(scores))
+    if fills and not (limited and lowest):
+        what = uncomputed(scores)
         times, kept = captions_per_image or n_text // n, ~constant_lines(scores.T)
         owners = np.repeat(np.arange(n), times) if owners is None and raw.text_ids is None else owners
         padding = owners is not None and len(owners) == n_text and set(owners[kept]) == set(owners)
-        raise BadInput(what, where=raw.where, fix=PADDED if padding and not kept.all() else TOGETHER)
+        fix = PADDED if padding and not kept.all() else TOGETHER
+        fix += f"; or say which items are none: {spell('candidates', 'FILE')}, {spell('exclude', 'FILE')}" * lowest
+        raise BadInput(what, where=raw.where, fix=fix)
     known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
     if known or n != n_text or not MIN_LINE <= n <= MAX_SQUARE or not np.isfinite(scores).all():
         return
@@ -272,7 +282,11 @@ def last_of_all(scores: Array, where: Path) -> Array:
         check_finite(scores, "image (score)", where)
     require(scores.nbytes, where)
     low, high = scores.min(initial=np.inf, where=~missing), scores.max()
-    note(f"{count_of(int(missing.sum()), 'score is', 'scores are')} -inf: these pairs are ranked last")
+    words, leaves = (
+        count_of(int(missing.sum()), "score is", "scores are"),
+        f"{spell('exclude', 'FILE')} leaves them out",
+    )
+    note(f"{words} -inf: these pairs are ranked last; {leaves}")
     return np.where(missing, scores.dtype.type(low - 3 * max(high - low, 1)), scores)
 
 
@@ -387,7 +401,7 @@ def only(raw: Raw, split: TestSet) -> Raw:
 def align_scores(
     raw: Raw, split: TestSet | str | None, captions_per_image: int | None = None, captions: Path | None = None,
     finite: bool = True, judged: bool = False, direction: Direction | None = None, stated: bool = False,
-    typed: bool = False,
+    typed: bool = False, limited: bool = False,
 ) -> tuple[Matched, Array]:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
@@ -397,6 +411,7 @@ def align_scores(
             missing ones.
         direction: the one that the scores were given for, if they were given for one.
         stated: the user says that rows are images.
+        limited: see ``refuse_score_layout``.
         typed: a file is given, behind whose name this can be said.
 
     Raises:
@@ -407,11 +422,14 @@ def align_scores(
     where = raw.where
     check_scores(raw.values, where)
     if finite:
-        refuse_score_layout(raw, captions_per_image)
+        refuse_score_layout(raw, captions_per_image, limited)
         check_finite(raw.values, "image (score)", where, lowest=True)
     scores = raw.values
     n_image, n_text = scores.shape
-    square, unnamed = n_image == n_text > 1 and not stated, raw.image_ids is None and raw.text_ids is None
+    square, unnamed = (
+        n_image == n_text > 1 and not stated and raw.sides != QUERIES,
+        raw.image_ids is None and raw.text_ids is None,
+    )
     rows = f"{direction}={where}" if direction else f"{where}"
     fix = f"write {rows}:rows=texts or {rows}:rows=images"
     fix = fix if typed else "give image_ids and text_ids, with images as rows (scores.T)"
@@ -484,7 +502,7 @@ def align_lists(runs: Sequence[Pairs], name: TestSet | str | None) -> tuple[Test
         direction = placed.direction
         assert direction is not None  # it is placed
         if direction in found:
-            what = f"holds {direction}, as does {origin[direction]}"
+            what = f"holds {split.way(direction)}, as does {origin[direction]}"
             raise BadInput(what, where=pairs.where, fix="give one run a direction")
         queries, gallery = (len(split.side(side).ids) for side in SIDES[direction])
         order, ties = np.argsort(placed.query, kind="stable"), None

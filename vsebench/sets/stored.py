@@ -18,7 +18,7 @@ from ..errors import BadInput, MissingPackage, count_of
 from ..files.atomic import write_atomically
 from ..files.caption_rows import CaptionRows, rows_sha256, set_sha256
 from ..files.ids import canonical, places
-from ..files.regular import cache_dir, file_stem, reading, split_of
+from ..files.regular import cache_dir, file_stem, opened, reading, split_of
 from ..files.textfile import parse_json
 from ..types import Ids
 
@@ -280,6 +280,7 @@ def _first_other(rows: CaptionRows, split: DeclaredSplit) -> str:
 def _opened(path: Path, again: str) -> Iterator[Any]:
     """The archive, with every error of reading as BadInput."""
     fix = f"build it again: {again or rebuild(split_of(path.stem))}"
+    opened(path)
     with (
         reading(path, "the stored split is damaged", fix),
         path.open("rb") as stream,

@@ -8,6 +8,7 @@ for Information Retrieval Evaluation, CIKM 2007.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,7 @@ class Effect:
             one image.
         superiority: share of the queries on which the second is better, ties counted half.
         wins, ties, losses: queries on which the second is better, equal and worse.
+        error: standard error of the difference.
     """
 
     standardised: float | None
@@ -42,6 +44,7 @@ class Effect:
     wins: int
     ties: int
     losses: int
+    error: float
 
 
 def contributions(first: Column, second: Column, population: Population) -> Float:
@@ -116,7 +119,26 @@ def _effect(better: Float, changes: Float) -> Effect:
     mean = float(changes.mean()) if len(changes) else 0.0
     # a constant difference has a standard deviation of rounding errors only
     standardised = mean / width if width > 1e-12 * abs(mean) else (0.0 if mean == 0 else None)
-    return Effect(standardised, (wins + 0.5 * ties) / max(1, len(better)), wins, ties, losses)
+    error = width * math.sqrt(len(changes))  # the difference is the sum of the changes
+    return Effect(standardised, (wins + 0.5 * ties) / max(1, len(better)), wins, ties, losses, error)
+
+
+def detectable(error: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """The smallest true difference that a two-sided test finds with probability ``power``.
+
+    With the differences d of n queries it is (z(1 - alpha/2) + z(power)) sd(d) / sqrt(n).
+
+    >>> round(detectable(0.3 / 1000**0.5), 4)
+    0.0266
+
+    Args:
+        error: standard error of the difference.
+        alpha: p-values up to it are called significant; before a correction for many tests.
+        power: between 0 and 1.
+    """
+    from scipy.special import ndtri
+
+    return float((ndtri(1 - alpha / 2) + ndtri(power)) * error)
 
 
 def _exact_share(changes: Float) -> float:

@@ -25,7 +25,7 @@ _LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/serve
 
 
 def _install() -> str:
-    return f"pip install 'vsebench[spice]', which brings a Java of its own, or name one: {spell('java', 'PATH')}"
+    return f"pip install 'vsebench[spice]', which brings a Java of its own, or name one: {VARIABLE}=PATH"
 
 
 @dataclass(frozen=True)

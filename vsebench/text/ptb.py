@@ -443,6 +443,11 @@ def tokenise(captions: Sequence[str], how: str = "ptb") -> Tokens:
 
     Raises:
         UsageError: no such tokeniser.
+
+    Example:
+        >>> import vsebench as vb
+        >>> vb.tokenise(["A dog runs."]).lists()
+        [['a', 'dog', 'runs']]
     """
     if how not in TOKENISERS:
         raise unknown("tokeniser", how, TOKENISERS)

@@ -129,7 +129,7 @@ def _start(settings: dict[str, Any]) -> Worker:
     try:
         return Worker(settings)
     except WorkerFailed as failure:
-        fix = f"use a newer Java ({spell('java', 'PATH')}), or give it more memory ({spell('java_heap', '4G')})"
+        fix = f"use a newer Java ({java_runtime.VARIABLE}=PATH), or give it more memory ({spell('java_heap', '4G')})"
         log = f"; its output:\n{failure.log}" if failure.log else ""
         what = f"the SPICE parser does not work here: {failure.why}{log}"
         raise MissingPackage(what, where=settings.get("library"), fix=fix) from failure

@@ -33,7 +33,7 @@ from ...types import TestSet
 
 # What the tuples depend on.
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
-BUILD = "vsebench spice build"
+BUILD = "vsebench spice"
 ANY = "--split NAME"
 KIND = "spice"  # of the entry in the cache
 FORMAT = "vsebench/spice-tuples/1"
@@ -136,7 +136,7 @@ def unpack(path: Path) -> Tuples:
     lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
     header = parse_json(lines[0][1], f"{path}: line {lines[0][0]}")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        what = f"this is not a file made by vsebench spice export: the first line is {shown(header)}"
+        what = f"this is not a file made by vsebench spice -o: the first line is {shown(header)}"
         options = f"{spell('synsets', 'FILE')}, and {spell('split', 'NAME')} or {spell('captions', 'FILE')}"
         raise BadInput(what, where=path, fix=f"if it has a list of tuples for every caption, add {options}")
     if header.get("tools") != TOOLS:
@@ -292,7 +292,7 @@ def stored() -> Tuples:
         return complete(read_lines(enumerate(lines, 2), path), path)
     except ValueError as error:
         what = error.what if isinstance(error, BadInput) else str(error)
-        fix = "run: vsebench cache clear spice, and build or import the tuples again"
+        fix = "run: vsebench cache spice --clear, and parse or read the captions again"
         raise BadInput(f"the stored tuples are damaged ({what})", where=path, fix=fix) from error
 
 
@@ -343,7 +343,7 @@ def add_agreeing(tuples: Tuples, source: str | os.PathLike[str], note: Callable[
             if text not in cached.row or (text in cached.broken and text not in tuples.broken):
                 new.append(text)
             elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
-                fix = "run: vsebench cache clear spice  (when those of the file are the right ones)"
+                fix = "run: vsebench cache spice --clear  (when those of the file are the right ones)"
                 raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
         append(select(tuples, new))
     return len(new)
