@@ -341,4 +341,4 @@ FLAGS: Mapping[str, str] = {
     "target": "output",
 }
 # Arguments such as ``image_key`` and ``text_key`` are one option of the command line: ``--key image=NAME``.
-GROUPED = ("key", "ids")
+GROUPED = ("key",)

@@ -38,7 +38,7 @@ def test_the_command_line_is_made_of_the_signature() -> None:
         assert (name in options) == (name not in left_out), name
         if name in options:
             assert options[name].default in (default, None) and len(options[name].help) > 10
-    assert {"key", "ids"} <= set(options)
+    assert {"key"} <= set(options)
 
 
 @pytest.mark.parametrize("given", [{"direction": "i2x"}, {"resamples": 9}, {"lists": 101}])

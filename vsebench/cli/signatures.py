@@ -1,7 +1,7 @@
 """A command is a function: its signature has the names, types and defaults of the options, its docstring their help.
 
 The first argument of the function is the argument of the command; the others are options. Arguments that end in
-``_key`` or ``_ids`` are one option: ``--key image=NAME`` is ``image_key``. ``Terminal`` and ``results.Output`` are
+``_key`` are one option: ``--key image=NAME`` is ``image_key``. ``Terminal`` and ``results.Output`` are
 declared in the same way, and add their options to commands.
 """
 
@@ -207,8 +207,8 @@ def arguments(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[s
         if one is None or not one.members:
             if name in COUNTS and value is not None and value < 1:
                 raise UsageError(f"{spell(name)} is {value}", fix="give an integer of at least 1")
-            several = one is not None and one.several
-            found[name] = (list(value) or (one.default if one else None)) if several else value
+            value = (list(value) or None) if one is not None and one.several else value
+            found[name] = one.default if one is not None and value is None else value  # such as a Path
             continue
         found |= dict.fromkeys(one.members.values())
         for word in value:
