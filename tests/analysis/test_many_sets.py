@@ -92,3 +92,24 @@ def test_what_has_no_mean_is_refused(given: dict[str, vb.Report], tmp_path: Path
     with pytest.raises((BadInput, UsageError)) as refused:
         vb.compare_sets({"A:x": a, "B:x": other}, force=True)
     pinned(refused.value)
+
+
+def test_what_is_not_alike_is_not_averaged(given: dict[str, vb.Report], pinned: Refuses):
+    """Kinds of gains are other quantities, a report stands for one system and set, and rules are those of all sets."""
+    x = np.random.default_rng(0).standard_normal((30, 6))
+    gains = np.random.default_rng(1).random((30, 30))
+    kinds = [
+        vb.evaluate(
+            x, x, captions_per_image=1, metrics="nDCG@10", gains=g, captions=[f"a photo of {n}" for n in range(30)]
+        )
+        for g in ("cider", gains)
+    ]
+    twice = {f"{name}{mark}set1": given[f"{name}:set1"] for name in "AB" for mark in ":/"}
+    for reports in ({f"{s}:{n}": kinds[n] for s in "AB" for n in (0, 1)}, twice):
+        with pytest.raises(UsageError) as caught:
+            vb.compare_sets(reports, metrics="nDCG@10")
+        pinned(caught.value)
+    other = vb.evaluate(x, x, captions_per_image=1, metrics="R@1", ties="pessimistic")
+    one = vb.evaluate(x[:20], x[:20], captions_per_image=1, metrics="R@1")
+    with pytest.warns(vb.VsebenchWarning, match="ties"):
+        vb.compare_sets({f"{s}:{n}": r for s in "AB" for n, r in (("x", other), ("y", one))}, metrics="R@1")

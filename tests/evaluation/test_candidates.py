@@ -341,3 +341,11 @@ def test_slices_by_query_id(tmp_path: Path) -> None:
     assert own.per_query is not None and own.queries is not None
     in_b = np.array([Q_IDS.index(q) % 2 for q in own.queries]) > 0
     assert found["value"].tolist()[:2] == [own.per_query[~in_b].mean(), own.per_query[in_b].mean()]
+
+
+def test_one_item_of_every_query_is_no_gallery() -> None:
+    one = {q: D_IDS[n] for n, q in enumerate(Q_IDS)}
+    only = {q: [d] for q, d in one.items()}
+    for option in ("candidates", "exclude"):
+        found, same = (vb.evaluate(scores=SCORES, **ALL, **{option: given}) for given in (one, only))
+        assert values(found) == values(same)

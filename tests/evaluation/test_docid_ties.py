@@ -187,3 +187,12 @@ def test_items_that_cannot_be_retrieved_are_ideal_ones(pinned: Refuses):
             result = report[f"j:{ours}", ONE_WAY]
             assert result.per_query == pytest.approx([theirs[q][name] for q in result.queries], abs=1e-12), limits
         pinned("\n".join((*report.notes, *report.warnings)))
+
+
+def test_fused_runs_break_ties_by_id():
+    """Reciprocal ranks of two runs often tie: the larger id goes first."""
+    first, second = ({"q": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}, {"q": {"d2": 3.0, "d1": 2.0, "d3": 1.0}})
+    given = {"fuse": [{"query2corpus": second}], "judgements": {"j": {"q": {"d1": 1}}}, "metrics": "j:R@1", "ci": 0}
+    for ties, value in (("index", 1.0), ("docid-desc", 0.0)):
+        report = vb.evaluate(run={"query2corpus": first}, ties=ties, trust=True, **given)
+        assert report["j:R@1", ONE_WAY].value == value

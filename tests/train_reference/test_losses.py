@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-import train_reference.losses as losses
 from tests.devices import needs_gpu
 from tests.messages import Refuses
-from train_reference import config
-from train_reference.data import Loader
 from vsebench.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+
+import train_reference.losses as losses  # noqa: E402
+from train_reference import config  # noqa: E402
+from train_reference.data import Loader  # noqa: E402
 
 # A batch of four pairs. The values below were computed on it by the authors' code of VSE++ (ContrastiveLoss)
 # and of the ladder loss (PairwiseRankingLoss), margin 0.2.

@@ -356,6 +356,8 @@ def _tested(
             size = paired.effect_of_images(case.changes)
         else:
             size = paired.effect(first, second, case.changes, row.metric.higher_is_better)
+        if case.influence is not None:  # as the p-value, never smaller than without it
+            size = replace(size, error=max(size.error, paired.effect_of_images(case.changes + case.influence).error))
         n, difference = size.wins + size.ties + size.losses, float(values[i])
         found = float(p[i]) if i in tested else None
         facts: tuple[Any, ...] = (n, differing, difference, interval(ends[i]), found, bool(exact[i]), found)
@@ -507,7 +509,7 @@ def _tests(comparison: Comparison) -> Iterator[Table]:
             table.Column("direction", words=True),
             *(table.Column(name, "") for name in names if both),
             table.Column("difference", ends=True),
-            table.Column("p", "corrected"),
+            table.Column("p" if rules.correction == "none" else f"p ({rules.correction})", "corrected"),
             table.Column("detectable"),
         )
         rows = tuple(_test(t, comparison, both) for t in sorted(tests, key=lambda t: t.p is None))

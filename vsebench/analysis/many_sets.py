@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from .. import signature
 from ..errors import BadInput, UsageError
 from ..evaluation.assemble import Key, interval, is_median, label, population, queries_alone
 from ..metrics.suites import headlines, words
 from ..options import public, spell
+from ..relevance.sources import SOURCES
 from ..results.model import UNITS, MetricName
 from ..results.render import Rendered
 from ..results.table import Column as TableColumn
@@ -32,6 +35,7 @@ from .comparison import LEAST, Rules, permutations_for
 from .systems import Names, OneReport, Reports, System, column_of
 
 MEAN = "mean"
+RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signatures that may not depend on the set
 NAMES = "name every report SYSTEM:SET=FILE, or store it as SYSTEM/SET.json"
 
 
@@ -55,6 +59,11 @@ class Row:
     mean: float
     interval: tuple[float, float] | None
     place: int
+
+    @property
+    def name(self) -> str:
+        """Of the metric, with its view unless it is of the captions of images, or of judgements of the user."""
+        return _named_as(self.metric)
 
 
 @dataclass(frozen=True)
@@ -98,14 +107,14 @@ class Means(Rendered):
 
     def tables(self) -> list[Table]:
         """One table a metric and direction, the best values marked; the tests are records."""
-        keys = list(dict.fromkeys((row.metric.name, row.direction) for row in self.rows))
-        tables = [self._table([r for r in self.rows if (r.metric.name, r.direction) == key]) for key in keys]
+        keys = list(dict.fromkeys((row.name, row.direction) for row in self.rows))
+        tables = [self._table([r for r in self.rows if (r.name, r.direction) == key]) for key in keys]
         return [*tables[:-1], replace(tables[-1], notes=(self._note,)), self._tests]
 
     def _table(self, rows: Sequence[Row]) -> Table:
         first = rows[0]
         unit, better = first.metric.unit, first.metric.higher_is_better
-        fields = {"metric": first.metric.name, "direction": first.direction}
+        fields = {"metric": first.name, "direction": first.direction}
         columns = (
             TableColumn("system", words=True),
             *(TableColumn(name, fields={**fields, "set": name}) for name in self.sets),
@@ -120,7 +129,7 @@ class Means(Rendered):
             for row in rows
         )  # fmt: skip
         arrow = way(first.direction).shown if first.direction else "both directions"
-        title = f"{first.metric.name}, {arrow} · {len(self.systems)} systems, {len(self.sets)} test sets"
+        title = f"{first.name}, {arrow} · {len(self.systems)} systems, {len(self.sets)} test sets"
         return Table("values", title, columns, cells, best="column")
 
     @property
@@ -194,7 +203,7 @@ def compare_sets(
     averaged = [name for name in sets if all((system, name) in grid for system in systems)]
     if not averaged:
         raise UsageError("no test set has reports of all systems", fix=f"evaluate all systems on one set; {NAMES}")
-    warnings: list[str] = []
+    warnings = _unlike(grid)
     for name in sets:
         of_set = [grid[system, name] for system in systems if (system, name) in grid]
         warnings += [f"{name}: {text}" for text in shared.check_comparable(of_set, force)]
@@ -207,7 +216,7 @@ def compare_sets(
     rows: list[Row] = []
     tests: list[Test] = []
     for metric, direction in named:
-        key_of = {at: _key(one, metric.name, direction) for at, one in grid.items()}
+        key_of = {at: _key(one, metric, direction) for at, one in grid.items()}
         columns, units = _columns([[(grid[s, name], key_of[s, name]) for name in averaged] for s in systems])
         ready = prepare(columns, units)
         means = plain_values(ready)[: len(systems)]
@@ -219,7 +228,7 @@ def compare_sets(
             rows.append(Row(metric, direction, system, tuple(values), float(means[at]), interval(ends[at]), 1))
     tests = _corrected(tests, named, rules)
     rows = [replace(row, place=1 + _lost(row, tests)) for row in rows]
-    if alone := [metric.name for metric, _ in named if metric.graded]:
+    if alone := [_named_as(metric) for metric, _ in named if metric.graded]:
         notes.append(queries_alone(alone, "intervals and tests", "queries"))
     return Means(
         tuple(systems), tuple(sets), tuple(averaged), tuple(rows), tuple(tests), rules,
@@ -228,24 +237,47 @@ def compare_sets(
 
 
 def _grid(systems: Sequence[System]) -> dict[tuple[str, str], System]:
-    """The reports by system and test set, which their names say."""
+    """The reports by system and test set, which their names or their folders say."""
     found: dict[tuple[str, str], System] = {}
     for one in systems:
         system, mark, name = re.match(r"([^:/]*)([:/]?)(.*)", one.name, re.DOTALL).groups()  # type: ignore[union-attr]
-        if not (mark and system and name):
+        path = Path(one.where)
+        if not mark and path.stem == system and path.parent.name:
+            system, name = path.parent.name, system
+        if not (system and name):
             raise UsageError(f"the name '{one.name}' does not say the test set", where=one.where, fix=NAMES)
+        if (system, name) in found:
+            raise UsageError(f"{system} has two reports of {name}", where=one.where, fix="give one of them")
         found[system, name] = one
     return found
 
 
+def _kind(metric: MetricName) -> str:
+    """What a metric is of: a kind of gains, or declared judgements; empty for those of the user, of any name."""
+    return metric.view if metric.view in SOURCES else ""
+
+
+def _named_as(metric: MetricName) -> str:
+    """A metric without the name of judgements of the user."""
+    return str(metric) if _kind(metric) else metric.name
+
+
+def _alike(system: System, metric: MetricName, direction: Direction | None) -> list[Key]:
+    """The results of a report by a metric, whatever judgements of the user are called."""
+    wanted = metric.name, _kind(metric), direction
+    return [(own, way) for own, way in system.results if (own.name, _kind(own), way) == wanted]
+
+
 def _named(systems: Sequence[System], metrics: Names | None) -> list[tuple[Any, Direction | None]]:
-    """The metrics and directions that all reports have, of any judgements: some names, or the headline ones."""
+    """The metrics and directions that all reports have: those of some names, or the headline ones."""
     first, names = list(systems[0].results), None if metrics is None else [w.lower() for w in words(metrics)]
     chosen = headlines(metric for metric, _ in first)
+    kinds = {metric.name.lower(): {_kind(m) for m, _ in first if m.name == metric.name} for metric, _ in first}
     found: list[tuple[Any, Direction | None]] = []
     for metric, direction in first:
-        wanted = metric in chosen if names is None else {metric.name.lower(), str(metric).lower()} & {*names}
-        every = all(_keys(one, metric.name, direction) for one in systems)
+        bare = metric.name.lower() if len(kinds[metric.name.lower()]) == 1 else ""
+        wanted = metric in chosen if names is None else {str(metric).lower(), bare} & {*names}
+        every = all(_alike(one, metric, direction) for one in systems)
         if wanted and every and direction is not None and not is_median(metric):
             found.append((metric, direction))
     if not found:
@@ -255,17 +287,22 @@ def _named(systems: Sequence[System], metrics: Names | None) -> list[tuple[Any, 
     return found
 
 
-def _keys(system: System, name: str, direction: Direction | None) -> list[Key]:
-    return [key for key in system.results if (key[0].name, key[1]) == (name, direction)]
-
-
-def _key(system: System, name: str, direction: Direction | None) -> Key:
-    """The one result of a report with a name, of any judgements."""
-    found = _keys(system, name, direction)
+def _key(system: System, metric: MetricName, direction: Direction | None) -> Key:
+    """The one result of a report by a metric, see ``_alike``."""
+    found = _alike(system, metric, direction)
     if len(found) > 1:
-        views = ", ".join(str(metric) for metric, _ in found)
-        raise UsageError(f"{name} was measured of several judgements: {views}", where=system.where, fix="evaluate one")
+        views = ", ".join(str(own) for own, _ in found)
+        raise UsageError(
+            f"{metric.name} was measured of several judgements: {views}", where=system.where, fix="evaluate one"
+        )
     return found[0]
+
+
+def _unlike(grid: Mapping[tuple[str, str], System]) -> list[str]:
+    """A warning about rules that differ between test sets."""
+    rules = [signature.rules(one.report.signature) for one in grid.values()]
+    values = {field: {one.get(field, "none") for one in rules} for field in RULES}
+    return [f"{field} differs between the reports: {', '.join(sorted(v))}" for field, v in values.items() if len(v) > 1]
 
 
 def _columns(systems: Sequence[Sequence[tuple[System, Key]]]) -> tuple[list[Column], Population]:
@@ -301,12 +338,12 @@ def _tested(
     p, _ = paired.permutation_test(changes, rules.permutations, rules.seed, threads)
     for at, (a, b) in enumerate(pairs):
         difference = float(changes[:, at].sum())
-        yield Test(metric.name, direction, systems[a], systems[b], difference, float(p[at]), float(p[at]), None)
+        yield Test(_named_as(metric), direction, systems[a], systems[b], difference, float(p[at]), float(p[at]), None)
 
 
 def _corrected(tests: Sequence[Test], named: Sequence[tuple[Any, Direction | None]], rules: Rules) -> list[Test]:
     """The tests with corrected p-values and winners."""
-    better = {(metric.name, direction): metric.higher_is_better for metric, direction in named}
+    better = {(_named_as(metric), way): metric.higher_is_better for metric, way in named}
     found = []
     for test, p in zip(tests, CORRECTIONS[rules.correction]([t.p for t in tests]).tolist(), strict=True):
         second = (test.difference > 0) == better[test.metric, test.direction]
@@ -317,7 +354,7 @@ def _corrected(tests: Sequence[Test], named: Sequence[tuple[Any, Direction | Non
 
 def _lost(row: Row, tests: Sequence[Test]) -> int:
     """How many systems are significantly better."""
-    own = [t for t in tests if (t.metric, t.direction) == (row.metric.name, row.direction)]
+    own = [t for t in tests if (t.metric, t.direction) == (row.name, row.direction)]
     return sum(t.winner not in (None, row.system) and row.system in (t.first, t.second) for t in own)
 
 

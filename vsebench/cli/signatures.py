@@ -27,8 +27,8 @@ SHORT = {"output": "-o", "target": "-o", "path": "-o", "quiet": "-q", "human_dat
 # Arguments of public functions that a command gives itself, or does not have: rare statistics, and arrays in memory.
 GIVEN = ("terminal", "progress", "bar")
 PYTHON = (
-    "more", "image_id_of_text", "resamples", "seed", "interval", "permutations", "over", "java", "block", "most",
-    "threads", "modality", "evaluator",
+    "more", "image_id_of_text", "interval", "permutations", "over", "java", "block", "most", "threads", "modality",
+    "evaluator",
 )  # fmt: skip
 MORE = "More options"  # those that ``--help`` leaves out
 
@@ -86,8 +86,9 @@ class Option:
         default = f"{self.default:g}" if isinstance(self.default, float) else self.default
         words = self.help + (" Repeatable." if self.several else "") + (f" [{default}]" if shown else "")
         more: Any = {"is_flag": True} if self.kind is bool else {"type": self.kind, "metavar": self.value}
-        default = False if self.kind is bool else self.default if shown and not self.several else None
-        return click.Option(flags, help=words, multiple=self.several, required=self.required, default=default, **more)
+        if not self.required:  # click takes any default, also None, for a value that is given
+            more["default"] = False if self.kind is bool else self.default if shown and not self.several else None
+        return click.Option(flags, help=words, multiple=self.several, required=self.required, **more)
 
 
 def options_of(function: Function, names: Sequence[str] = (), also: Sequence[str] = ()) -> Iterator[Option]:

@@ -234,7 +234,7 @@ def of_scores(
         direction=given.direction, stated=bool(given.how), typed=is_path(given.value),
         limited=bool(request.candidates or request.exclude),
     )  # fmt: skip
-    if not (request.candidates or request.exclude):  # other pairs may hold anything
+    if not request.candidates:  # other pairs may hold anything
         served = [d for d in served if d == DIRECTIONS[0] or not found.split.one_way]
         top_scored.check(matrix, served, raw.where, request.trust)
     return Input(

@@ -132,6 +132,9 @@ def request(**given: Any) -> Request:
     if (folder := folder_of(asked.split)) is not None:
         asked = dataclasses.replace(asked, split=None)
     judged = {folder.view: [Spec(folder.view, str(folder.judgements), {})]} if folder else {}
+    if folder is not None and folder.view in _judgements(asked.judgements):
+        what = f"{spell('judgements')} and the folder both have judgements that are called {folder.view}"
+        raise UsageError(what, fix=f"give them another name: {spell('judgements', 'NAME=FILE')}")
     values = {
         **vars(asked), "run": _runs(asked.run), "scores": None if asked.scores is None else _scores(asked.scores),
         "fuse": _systems(asked.fuse, asked.run is not None), "rerank": _of_each("rerank", asked.rerank),

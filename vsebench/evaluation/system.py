@@ -38,7 +38,7 @@ from ..sets.match import with_captions
 from ..sets.owners import ranks
 from ..sets.published import warning_of
 from ..signature import ENCODER
-from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Int, TestSet, Tops, Which, sides_of
+from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
 from .misread import LEVEL, own_images, sampled_queries
@@ -236,7 +236,9 @@ def fuse(data: Input, request: Request) -> Input:
     data = replace(data, stages={**stages, "fuse": f"{rule},{written}"}, sources=sources)
     if data.lists is not None:
         runs = [one.lists for one in systems if one.lists is not None]
-        return replace(data, lists={d: _by_reciprocal_ranks([run[d] for run in runs], weights) for d in directions})
+        by_ids = {d: data.split.sides[d == DIRECTIONS[0]].ids if request.ties == DOCID else None for d in directions}
+        fused = {d: _by_reciprocal_ranks([run[d] for run in runs], weights, by_ids[d]) for d in directions}
+        return replace(data, lists=fused)
     if all(one.system is not None and one.system.own is None for one in systems):
         directions = DIRECTIONS[:1]  # its scores serve both
     with finite("fuse"):
@@ -282,9 +284,13 @@ def _read(other: Sequence[Given], data: Input, request: Request) -> Input:
     return inputs.scores(other, request, data.split, fused=True)
 
 
-def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> Tops:
-    """Lists by the sum of ``weight / (60 + rank)`` over the lists that have an item; ties to the lower index."""
+def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float], ids: Ids | None) -> Tops:
+    """Lists by the sum of ``weight / (60 + rank)`` over the lists that have an item.
+
+    Ties go to the lower index; with ``ids`` of the gallery sums are rounded to float32, and ties go to the larger id.
+    """
     lists, tied = [], []
+    place = None if ids is None else np.argsort(descending(ids.tolist()))
     for query in range(len(systems[0].depth)):
         terms: dict[int, list[float]] = defaultdict(list)
         for system, weight in zip(systems, weights, strict=True):
@@ -293,7 +299,8 @@ def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> T
         items = np.fromiter(terms, np.int64, len(terms))
         # exact sums: items with the same ranks in another order of the systems tie
         scores = np.fromiter(map(math.fsum, terms.values()), np.float64, len(terms))
-        order = np.lexsort((items, -scores))
+        scores = scores if place is None else to_float32(scores).astype(np.float64)
+        order = np.lexsort((items if place is None else place[items], -scores))
         lists.append(items[order])
         tied.append(np.diff(scores[order], prepend=np.inf) == 0)
     return Tops.ragged(lists, systems[0].gallery, tied)

@@ -273,9 +273,10 @@ def gallery(document: Any) -> Rows | None:
         pairs = [(one.get("candidate"), one.get("target")) for one in document if isinstance(one, dict)]
         both = len(pairs) == len(document) and all(isinstance(x, str) for pair in pairs for x in pair)
         return {"item": list(dict.fromkeys(x for pair in pairs for x in pair))} if both else None
-    of_files = isinstance(document, dict) and document and all(isinstance(x, str) for x in document.values())
-    ids = document if isinstance(document, list) or of_files else []
-    return {"item": list(ids)} if ids and all(isinstance(x, (str, int)) for x in ids) else None
+    if isinstance(document, Mapping) and not all(isinstance(x, str) and "/" in x for x in document.values()):
+        return one_each(document)  # no files
+    ids = list(document) if isinstance(document, (list, Mapping)) else []
+    return {"item": ids} if ids and all(isinstance(x, (str, int)) for x in ids) else None
 
 
 def one_each(document: Any) -> Rows | None:

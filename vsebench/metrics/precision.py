@@ -34,7 +34,7 @@ def precision_at(ranks: Ranks, k: int) -> Float:
     depth="k",
     group="precision",
     ks=(10,),
-    formula="|judged items with rank <= k| / k",
+    formula="|judged items with rank <= k| / k, or by the length of a shorter list",
     cite=("thakur2021beir",),
     expected=expected.precision_at,
 )
@@ -42,9 +42,9 @@ def judged_at(judged: Ranks, k: int) -> Float:
     """The share of the top k that was judged for the query, with any grade.
 
     The smaller it is, the less do the other values say about a system that finds new items. Judgements have to list
-    irrelevant items too, with grade 0.
+    irrelevant items too, with grade 0. Of shorter lists it is the share of the list, as in ir_measures.
     """
-    return judged.within(k) / k
+    return judged.within(k) / (k if judged.depth is None else np.clip(judged.depth, 1, k))
 
 
 @metric(

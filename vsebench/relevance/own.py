@@ -187,7 +187,7 @@ def source(both: Both[Grades], test: TestSet) -> Source:
         rule=f"a grade of at least {level:g}",
         grades=lambda test: both,
         identity=lambda test: identity,
-        lists_judged=True,
+        lists_judged=any((x.data < level).any() for one in asked for x in (one.inside, one.outside)),
         notes=(*notes, *_counted(without, "judged ", meaning, test)),
     )
 

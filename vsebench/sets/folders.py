@@ -171,6 +171,8 @@ def _chosen(folder: Path, wanted: tuple[str, ...]) -> Folder:
         what = f"is a folder without {' and '.join(lacking)}"
         raise BadInput(what, where=folder, fix=f"give a folder with {LAYOUT}")
     fits = [key for key in tables["qrels"] if set(wanted) <= set(key)]
+    exact = [key for key in fits if {*filter(None, key)} == {*wanted}]
+    fits = exact if len(exact) == 1 else fits
     several = len({subset for subset, _ in fits}) > 1
     if not several and len(fits) > 1:
         fits = [key for key in fits if key[1] == "test"]

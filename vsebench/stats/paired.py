@@ -119,7 +119,7 @@ def _effect(better: Float, changes: Float) -> Effect:
     mean = float(changes.mean()) if len(changes) else 0.0
     # a constant difference has a standard deviation of rounding errors only
     standardised = mean / width if width > 1e-12 * abs(mean) else (0.0 if mean == 0 else None)
-    error = width * math.sqrt(len(changes))  # the difference is the sum of the changes
+    error = width * math.sqrt(len(changes))  # of the sum of the changes
     return Effect(standardised, (wins + 0.5 * ties) / max(1, len(better)), wins, ties, losses, error)
 
 
