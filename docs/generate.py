@@ -191,13 +191,9 @@ def cli_page() -> str:
 
 
 def _options(command: Any) -> dict[str, str]:
-    """The arguments and options of a command: their names, and a line with what they are."""
-    found = {}
-    for p in command.params:
-        shown = f"`{p.name.upper()}`" if p.param_type_name == "argument" else code(p.opts)
-        default = "" if p.default in (None, False) or callable(p.default) else f" (default `{p.default}`)"
-        found[shown] = f"- {shown}: {getattr(p, 'help', None) or ''}{default}\n"
-    return found
+    """The options of a command: their names, and a line with what they are and their default."""
+    options = [p for p in command.params if p.param_type_name == "option"]
+    return {code(p.opts): f"- {code(p.opts)}: {p.help or ''}\n" for p in options}
 
 
 def commands(path: str = "vsebench", command: Any = app) -> Iterator[tuple[str, Any]]:

@@ -247,7 +247,7 @@ def compare(
         resamples: resamples an interval is made of.
         seed: fixes what is drawn at random.
         intervals: show the interval of every value.
-        force: also systems that were not measured alike, on the queries they share.
+        force: compare even if the evaluation settings differ, on the queries that the systems share.
         threads: threads of the kernels; never changes a result.
 
     Raises:

@@ -51,7 +51,10 @@ def run(
         texts: text vectors, if the file has images only.
         split: coco-5k, coco-1k, f30k, custom, or FOLDER of BEIR or MTEB; by ids by default.
         image_key, text_key, scores_key: name of an array in the file.
-        image_ids, text_ids, query_ids, corpus_ids: ids of the rows of a side: .npy, a JSON list, or one a line.
+        image_ids: ids of the image rows: .npy, a JSON list, or a text file with one per line.
+        text_ids: ids of the text rows.
+        query_ids: ids of the query rows.
+        corpus_ids: ids of the corpus rows.
         judgements: your judgements, as for eval.
         captions_per_image: texts an image, in order, for files without ids.
     """

@@ -126,16 +126,18 @@ def evaluate(
         captions: the captions, for splits whose captions are not known. A file, or a list in the order of the text
             vectors (of a declared split: in its order).
         image_key, text_key, scores_key: name of an array in the file.
-        image_ids, text_ids: ids of the rows of a side: .npy, a JSON list, or a text with one a line. In Python also
-            (image,) and (text,) integers or strings.
-        query_ids, corpus_ids: the same where the rows of images are queries and those of texts a corpus, of which
-            ``judgements`` say what is relevant.
+        image_ids: ids of the image rows: .npy, a JSON list, or a text file with one per line. In Python also (image,)
+            integers or strings.
+        text_ids: ids of the text rows.
+        query_ids: ids of the query rows; the first rows are queries, and the second a corpus. ``judgements`` say what
+            is relevant.
+        corpus_ids: ids of the corpus rows.
         image_id_of_text: (text,) the id of the image of every text, if neither a declared split nor the ids give it;
             without ``image_ids`` the row of the image, from 0.
         captions_per_image: texts an image, in order, for files without ids; 5 by default.
         only: evaluate a part as a gallery of its own: lang=de by a column of --captions, or FILE:COLUMN=VALUE. The
             values are separated by commas: ``FILE:COLUMN=VALUE[,VALUE...]``.
-        trust: evaluate input at chance, or with rows in another order, all the same. It is a warning then.
+        trust: evaluate even if the input looks wrong (recall at chance, rows in another order). It is a warning then.
 
     Args, what is measured:
         metrics: names, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all; by default the headline suites.
@@ -145,8 +147,8 @@ def evaluate(
             ``{query id: item ids}``, or one of these under each of ``i2t`` and ``t2i``. Queries without candidates
             count in no metric. See ``docs/corpus.md``.
         exclude: items that may not be returned: FILE, i2t=FILE; self, the item with the query's id.
-        fuse: another system, whose scores are added; of --run its ranks. Files of embeddings or of score matrices, or
-            arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
+        fuse: system to fuse: scores are added, ranks of --run are combined. Files of embeddings or of score matrices,
+            or arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
         weights: of ``fuse``: numbers above 0 separated by commas, one a system, the first one first; all 1 by default.
         normalise: correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20. The
             offsets are those of the test queries (transductive), or of the file. See ``docs/scores.md``.
