@@ -60,6 +60,8 @@ class New:
 class Old(New):
     """What has another name in the old checkout."""
 
+    cache = tuple(line.replace("spice --from", "spice import") for line in New.cache)
+
 
 def numbers(place: str, value: Any, columns: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """The numbers of a record, table or array by their names; the texts of a record are part of its name."""
