@@ -8,7 +8,7 @@ It takes by name what it needs of ``width`` (of an input vector), ``kind`` (``ve
 - ``pixels``: (image, 3, side, side) -> (image, features);
 - ``captions``: word vectors (caption, word, word_dim), lengths (caption,) int64 on the CPU -> (caption, dim).
 
-Features of images are projected by ``model``. Without the decorator, a function of a file of yours is an encoder of
+Features of images are projected by ``model``. Without the decorator, a function in your own file is an encoder of
 anything, and its features have the length ``dim``.
 """
 

@@ -1,4 +1,4 @@
-"""A loss or an encoder in a file of yours: its name in a configuration is ``FILE.py:FUNCTION``."""
+"""A loss or an encoder in your own file: its name in a configuration is ``FILE.py:FUNCTION``."""
 
 import hashlib
 import importlib.util

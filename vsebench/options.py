@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from .errors import UsageError, VsebenchError, VsebenchWarning, printable, shown
-from .registry import closest
+from .errors import UsageError, VsebenchError, VsebenchWarning, closest, printable, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,7 +24,7 @@ OF_SYSTEM = ("vsebench", "score", ENCODER, "fuse", "index", "rerank")  # fields:
 _FORBIDDEN = "|:"
 
 
-def canonical(split: TestSet) -> Both[Int]:
+def ascending(split: TestSet) -> Both[Int]:
     """The rows and the columns of a split in canonical order; those of a custom one ascend by id, see ``rank.ties``."""
     rows, columns = (np.argsort(x.ids) if split.name == "custom" else np.arange(len(x)) for x in split.sides)
     return rows, columns
@@ -32,7 +32,7 @@ def canonical(split: TestSet) -> Both[Int]:
 
 def fingerprint(split: TestSet) -> str:
     """Eight hexadecimal digits of a split: its ids, the image of every caption and the folds, in canonical order."""
-    digest, order = hashlib.sha256(), canonical(split)
+    digest, order = hashlib.sha256(), ascending(split)
     for side, at in zip(split.sides, order, strict=True):
         digest.update("\n".join(map(str, side.ids[at].tolist())).encode("utf-8", "surrogatepass"))
         digest.update(b"\0")

@@ -21,7 +21,7 @@ MAX_LINES = 600
 
 SENTENCE = 3  # words
 MAX_FUNCTION = 60  # lines of code of a function, without signature and docstring
-BESIDE = {"environment", "errors", "log", "memory", "options", "registry", "signature", "types", "arrays"}
+BESIDE = {"environment", "errors", "log", "memory", "options", "signature", "types", "arrays"}
 BESIDE |= {"__init__", "__main__", "plugins"}
 
 # Imported inside the function that needs them, never when a module of vsebench is loaded.

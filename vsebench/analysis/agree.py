@@ -146,7 +146,7 @@ def agree(
         ci: level of the intervals in percent; 0 for none.
         resamples: resamples an interval is made of.
         seed: fixes what is drawn at random.
-        force: also systems that were not measured alike.
+        force: compare even if the evaluation settings differ.
         threads: threads of the kernels; never changes a result.
 
     Raises:

@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..errors import UsageError, count_of
+from ..errors import UsageError, count_of, unknown
 from ..evaluation.assemble import Key, interval, is_median, label, population, queries_alone, some_names
 from ..metrics.suites import headlines
 from ..options import public, spell
-from ..registry import unknown
 from ..results import table
 from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, interval_words, units_of
 from ..results.render import Rendered

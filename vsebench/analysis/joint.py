@@ -250,7 +250,7 @@ def joint(
         metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
             (R@1, R@5, R@10 and RSum of an ordinary evaluation).
         intervals: show the interval of every value.
-        force: also systems that were not measured alike.
+        force: compare even if the evaluation settings differ.
 
     Returns:
         The table; its ``reports`` are those that were given.

@@ -13,7 +13,7 @@ from string import ascii_uppercase
 import numpy as np
 
 from .. import signature
-from ..errors import BadInput, UsageError, count_of
+from ..errors import BadInput, UsageError, closest, count_of
 from ..evaluation.assemble import Key, column, key_of, label
 from ..files.ids import places
 from ..files.regular import RESULT
@@ -22,7 +22,6 @@ from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
 from ..options import of_command, public, spell
-from ..registry import closest
 from ..relevance.sources import is_gains
 from ..results import document
 from ..results.model import Result

@@ -19,9 +19,9 @@ def cache(terminal: Terminal, kind: str | None, *, clear: bool = False) -> None:
         kind: one of the kinds that are shown; all of them by default.
         clear: remove these files.
     """
+    from ..errors import unknown
     from ..files import store
     from ..memory import size
-    from ..registry import unknown
 
     entries, kinds = store.entries(kind), sorted({entry.kind for entry in store.entries()})
     if kind is not None and kinds and kind not in kinds:

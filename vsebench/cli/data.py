@@ -82,7 +82,7 @@ def build(
 
 def _scenes(settings: Sequence[str]) -> dict[str, Any]:
     """The arguments of ``build_scenes`` that NAME=VALUE gives; raises UsageError for others."""
-    from ..registry import unknown
+    from ..errors import unknown
     from ..scenes.build import build_scenes
 
     kinds = {

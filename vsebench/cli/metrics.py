@@ -107,7 +107,7 @@ def _metric(word: str) -> tuple[Metric, str]:
 def _known(view: str, views: Mapping[str, str]) -> str:
     """The meaning of a view."""
     if view not in views:
-        from ..registry import unknown
+        from ..errors import unknown
 
         raise unknown("view", view, views)
     return views[view]

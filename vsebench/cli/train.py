@@ -61,8 +61,8 @@ def run(
     With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes.
 
     Args:
-        loss: mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function.
-        encoder: linear, cnn, vgg19, resnet152, gru, ...; or a function of yours, my_encoder.py:function.
+        loss: name of the loss: mh, sh, ladder, sam, bcls, log_ratio, ...; or your own function, my_loss.py:function.
+        encoder: name of the encoder: linear, cnn, vgg19, resnet152, gru, ...; or your own, my_encoder.py:function.
         data: what is trained on; scenes-10k, which are generated, by default.
         captions: the captions of --data, where that is a file of vectors, such as features.npz.
         key: the array of --data, where that is a file of several.

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from ..errors import USAGE, printable
-from ..registry import closest
+from ..errors import USAGE, closest, printable
 from .signatures import Command, are_metrics
 from .terminal import fail
 

@@ -23,7 +23,7 @@ from ..memory import require
 from ..options import spell
 from ..rank.scorers import Matrix
 from ..rank.tops import is_candidate
-from ..signature import CANDIDATES, canonical
+from ..signature import CANDIDATES, ascending
 from ..types import BOTH, DIRECTIONS, Candidates, Int, Tops, Which
 from . import top_scored
 from .inputs import Input
@@ -90,7 +90,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
     if given and all(found[DIRECTIONS.index(direction)] is None for direction in data.directions):
         what = f"{spell(option)} has no pairs of {data.split.way(data.directions[0])}, which is ranked"
         raise BadInput(what, where=data.where, fix="give those of the queries that are ranked")
-    order = canonical(data.split)
+    order = ascending(data.split)
     for side, stored in zip(BOTH, found, strict=True):
         arrays: list[Int] = []
         if stored is not None:

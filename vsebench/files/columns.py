@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, unknown
 from ..log import note
 from ..memory import text_array
 from ..options import spell
-from ..registry import unknown
 from ..types import Ids, Int, Modality, TestSet
 from .captions import with_caption_ids
 from .ids import as_ids, match, refuse_destroyed

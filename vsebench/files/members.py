@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, closest
 from ..log import note
 from ..memory import require
 from ..options import spell
-from ..registry import closest
 from ..types import Ids
 from .formats import Format, array_suffixes, expect, sniff
 from .ids import AS_STRINGS, as_ids, as_strings

@@ -15,9 +15,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
-from ..errors import BadInput, VsebenchError, first_line
+from ..errors import BadInput, VsebenchError, closest, first_line
 from ..options import spell
-from ..registry import closest
 
 WEB_PAGE = (b"<!doctype", b"<html", b"<?xml")  # how one begins, in lower case
 AGAIN = "write or download the file again"

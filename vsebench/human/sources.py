@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import MissingPackage
+from ..errors import MissingPackage, unknown
 from ..log import logged, note
 from ..numeric.parallel import one_blas_thread
-from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
 from ..relevance.sources import SOURCES, load_gains, named, parse_spec, source_of

@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from ..errors import MissingPackage, UsageError, count_of
+from ..errors import MissingPackage, UsageError, count_of, unknown
 from ..files import read
 from ..log import logged
 from ..options import public, spell
-from ..registry import unknown
 from ..relevance.sources import load_gains
 from ..results.model import check_level, check_seed
 from ..sets import catalogue

@@ -23,9 +23,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import UsageError, shown
+from ..errors import UsageError, closest, shown, unknown
 from ..options import spell
-from ..registry import closest, unknown
 from ..relevance.sources import is_gains
 from ..types import Float, Int, Ranks, Unit
 from .graded_ranking import GradedRanking

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import UsageError
+from ..errors import UsageError, closest
 from ..options import spell
-from ..registry import closest
 from ..relevance.sources import is_gains
 from .declare import DEFAULT_GAINS, HUBNESS, Metric, UnknownMetric, known_names, parse, separate
 

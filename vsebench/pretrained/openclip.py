@@ -6,10 +6,9 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, unknown
 from ..files import models as published
 from ..files.weights import SAVE
-from ..registry import unknown
 from ..types import Vectors
 from .choices import PRECISIONS, Choices, context_of
 from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity

@@ -25,9 +25,8 @@ from functools import partial
 
 from .. import environment
 from ..environment import has_driver
-from ..errors import MissingPackage, UsageError, first_line
+from ..errors import MissingPackage, UsageError, closest, first_line
 from ..options import spell
-from ..registry import closest
 from .count import Scan, scan_tiles
 from .order import Order, together
 

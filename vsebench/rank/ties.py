@@ -8,8 +8,7 @@ when they are read, and the lower index goes first.
 
 from __future__ import annotations
 
-from ..errors import UsageError
-from ..registry import closest
+from ..errors import UsageError, closest
 
 EXPECTED = "expected"
 DOCID = "docid-desc"

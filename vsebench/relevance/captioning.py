@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage
+from ..errors import BadInput, MissingPackage, unknown
 from ..files import store
 from ..log import note
-from ..registry import unknown
 from ..sets.stored import package_file
 from ..types import Float, Int
 

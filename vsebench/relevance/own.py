@@ -21,7 +21,7 @@ from ..files.records import missing, records, text_of
 from ..log import logged, warn
 from ..options import spell
 from ..sets import owners
-from ..signature import canonical
+from ..signature import ascending
 from ..types import BOTH, DIRECTIONS, ONE_WAY, SIDES, Bool, Both, Ids, Modality, TestSet, Which
 from .gains import Grades, Spec, of_pairs
 from .matrix import of_matrix
@@ -194,7 +194,7 @@ def source(both: Both[Grades], test: TestSet) -> Source:
 
 def _identity(both: Both[Grades], test: TestSet) -> str:
     """``own#`` and eight digits of the SHA-256 of the level and the judged pairs, by query, item and grade."""
-    digest, places = hashlib.sha256(f"{both[0].level:g}".encode()), [np.argsort(at) for at in canonical(test)]
+    digest, places = hashlib.sha256(f"{both[0].level:g}".encode()), [np.argsort(at) for at in ascending(test)]
     for one, (of_query, of_item) in zip(both, (places, places[::-1]), strict=True):
         inside, outside = one.inside.tocoo(), one.outside.tocoo()
         query, grade = of_query[np.append(inside.row, outside.row)], np.append(inside.data, outside.data)

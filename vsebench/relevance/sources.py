@@ -14,11 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, unknown
 from ..files.regular import expanded
 from ..log import about, note
 from ..options import spell
-from ..registry import unknown
 from ..types import DIRECTIONS, Both, Direction, Relevance, TestSet
 from .gains import Gains, Grades, Spec, as_gains
 

@@ -9,11 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingPackage, UsageError
+from ..errors import MissingPackage, UsageError, unknown
 from ..files.atomic import locked, make_folder, refused, write_folder
 from ..files.regular import expanded
 from ..options import public
-from ..registry import unknown
 from .folder import CAPTIONS, SCENES, check_content
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from .settings import PARTS, Part

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ..errors import BadInput, MissingPackage, UsageError, VsebenchError
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, unknown
 from ..files.atomic import hidden_of, locked, make_folder, refused
 from ..files.regular import sha256_of
-from ..registry import unknown
 from ..sets.catalogue import Build, Check, SetSource, SplitStatus
 from ..sets.stored import DeclaredSplit, stored_path
 from .folder import command, folder_of, lock_of, missing, read_about, root

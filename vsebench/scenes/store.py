@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput
+from ..errors import BadInput, unknown
 from ..files.regular import opened
 from ..options import public
-from ..registry import unknown
 from ..types import Ids, Int
 from .facts import AT_LEAST_TWO, UNSAID, Facts, Mention
 from .folder import Codes, arrays, damaged, folder_of, read_about

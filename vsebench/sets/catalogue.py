@@ -18,14 +18,13 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import plugins
-from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, closest, count_of, unknown
 from ..files.atomic import refused
 from ..files.caption_rows import CaptionRows, first_captions, rows_sha256, texts_sha256
 from ..files.captions import all_of_file, from_file
 from ..files.ids import counts_rows, places
 from ..files.regular import expanded, is_folder, read_once
 from ..options import public, spell
-from ..registry import closest, unknown
 from ..types import Ids, TestSet
 from . import stored
 from .choices import layouts as choices

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import composed
-from ..errors import count_of
-from ..registry import unknown
+from ..errors import count_of, unknown
 from ..types import Int
 from .tokens import Int32, Numbers, Tokens, from_lists
 

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, unknown
 from ..files.raw import Raw
 from ..log import logged
 from ..options import spell
-from ..registry import unknown
 from ..types import Ids, Modality
 from .distances import LabelDistance, classes, euclidean, precomputed
 from .files import align, read_labels_array

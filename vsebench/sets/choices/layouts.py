@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadInput, MissingPackage, count_of
+from ...errors import BadInput, MissingPackage, count_of, unknown
 from ...files.regular import cache_dir, expanded, is_folder
 from ...files.textfile import field, parse_document, read_text, shown
-from ...registry import unknown
 from .items import ChoiceSet, Item
 
 Record = tuple[str, str, Mapping[str, Any], str]  # its file without ending, its key or number, its fields, its place
