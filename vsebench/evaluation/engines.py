@@ -37,16 +37,8 @@ import numpy.typing as npt
 
 from .. import __version__
 from ..errors import (
-    BadInput,
-    DeviceFault,
-    DiskError,
-    LowMemory,
-    MissingPackage,
-    VsebenchError,
-    WorkersLost,
-    first_line,
-    install,
-)
+    BadInput, DeviceFault, DiskError, LowMemory, MissingPackage, VsebenchError, WorkersLost, first_line, install,
+)  # fmt: skip
 from ..files import store
 from ..files.atomic import locked, make_folder, write_atomically
 from ..files.regular import cache_dir, sha256_of
