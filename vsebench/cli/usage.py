@@ -23,8 +23,8 @@ ELSEWHERE = {
     },
     "vsebench data": dict.fromkeys(
         (*_GET, "add"),
-        "vsebench downloads no data: run vsebench data list to see where each split comes from, and vsebench data build "
-        "NAME --from FILE to read your copy",
+        "vsebench downloads no data: run vsebench data list to see where each split comes from, and vsebench data "
+        "build NAME --from FILE to read your copy",
     ),
 }
 Table = Mapping[str, Any]  # name -> a Command, or a group: (its line in the help, a Table of it)

@@ -35,10 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .. import __version__
-from ..errors import (
-    BadInput, DeviceFault, DiskError, LowMemory, MissingPackage, VsebenchError, WorkersLost, first_line, install,
-)  # fmt: skip
+from .. import __version__, errors
+from ..errors import BadInput, DeviceFault, DiskError, LowMemory, VsebenchError, WorkersLost, first_line
 from ..files import store
 from ..files.atomic import locked, make_folder, write_atomically
 from ..files.regular import cache_dir, sha256_of
@@ -379,7 +377,7 @@ def start(data: Input, plan: Plan, backend: str) -> Iterator[Engine]:
         yield Engine(here, found, {})
         return
     if importlib.util.find_spec("distributed") is None:
-        raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=install("dask"))
+        raise errors.MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=errors.install("dask"))
     job, pieces = make_job(data, plan), shards_of(plan, data)
     with opened(job.key, request.resume) as folder:
         kept, used = compute(job, pieces, folder, request)
@@ -579,7 +577,9 @@ def _check_workers(client: Any) -> None:
         version = facts["packages"]["vsebench"]
         if version != own:
             what = f"the worker {worker} has {'no vsebench' if version is None else f'vsebench {version}'}"
-            raise _lost(f"{what}, and this is {own}", f"install the same version on all machines ({install('dask')})")
+            raise _lost(
+                f"{what}, and this is {own}", f"install the same version on all machines ({errors.install('dask')})"
+            )
 
 
 def _continued() -> str:
