@@ -19,7 +19,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PAGES = (
-    "getting-started.md", "report.md", "sets.md", "judgements.md", "corpus.md", "scores.md",
+    "getting-started.md", "statistics.md", "report.md", "sets.md", "judgements.md", "corpus.md", "scores.md",
     "choice.md", "scenes.md", "backends.md", "export.md", "coming-from.md", "my-number-differs.md",
 )  # fmt: skip
 COLUMNS = 100  # of the terminal
