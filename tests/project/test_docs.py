@@ -118,7 +118,7 @@ def test_every_environment_variable_is_documented():
 
 
 def test_every_citation_key_has_a_reference():
-    listed = set(re.findall(r"^- `(\w+)`:", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M))
+    listed = set(re.findall(r"^- `(\w+)`:", (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8"), re.M))
     used = {key for family in families() for key in family.cite} | {d.cite for d in judgements().values()}
     assert used <= listed
     assert all(family.cite for family in families())

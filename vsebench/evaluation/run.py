@@ -145,7 +145,7 @@ def evaluate(
         similarity: ``auto``, ``cosine`` or ``dot``.
         candidates: the items that may be returned for each query: FILE, i2t=FILE. In Python also
             ``{query id: item ids}``, or one of these under each of ``i2t`` and ``t2i``. Queries without candidates
-            count in no metric. See ``docs/corpus.md``.
+            count in no metric. See ``docs/judgements.md``.
         exclude: items that may not be returned: FILE, i2t=FILE; self, the item with the query's id.
         fuse: system to fuse: scores are added, ranks of --run are combined. Files of embeddings or of score matrices,
             or arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
@@ -159,7 +159,7 @@ def evaluate(
         rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
         index: a saved FAISS index, its lists re-ranked: i2t=FILE, t2i=FILE:nprobe=16. In Python also
             ``{"t2i": "images.faiss"}``, with parameters of the search behind the name:
-            ``images.faiss:nprobe=16,k=1000``. See ``docs/backends.md``.
+            ``images.faiss:nprobe=16,k=1000``. See ``docs/scores.md``.
 
     Args, relevance:
         gains: graded relevance: a kind of ``vsebench metrics``, or a file; cider by default. In Python also (image,

@@ -83,7 +83,7 @@ def evaluate_unimodal(
     Args:
         vectors: a file of vectors (.npy, .npz, safetensors, torch or HDF5). In Python also an array (item, dim) of
             finite numbers, ranked as float32, or ``Embeddings`` with ids.
-        labels: a file of labels, in the formats of vectors (see docs/unimodal.md). In Python also an array (item, ...),
+        labels: a file of labels, in the formats of vectors (see docs/choice.md). In Python also an array (item, ...),
             or a ``LabelDistance``.
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; by default the shape
             decides.
