@@ -236,7 +236,7 @@ MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
 
 def run(terminal: Terminal) -> None:
-    """Report what is installed and whether it works; exit code 1 when there is a fault."""
+    """Check the installation; exit with code 1 if something is broken."""
     from . import doctor
 
     findings = doctor.examine()
