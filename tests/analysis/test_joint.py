@@ -79,7 +79,7 @@ def test_views_have_tables_of_their_own() -> None:
     ids = {"image_ids": np.arange(N), "text_ids": np.arange(N * EACH), "captions_per_image": EACH}
     options = {**ids, "judgements": judged, "metrics": "R@1,mine:mAP@R,mine:R@1", "ci": 0}
     reports = {name: vsebench.evaluate(IMAGES, texts(share), **options) for name, share in (("a", 0.1), ("b", 2.0))}
-    grids = [grid(table) for table in vsebench.joint(reports).tables()]
+    grids = [grid(table) for table in vsebench.joint(reports).tables]
     assert [(g.title, g.headings) for g in grids] == [
         ("custom · ground truth", ("system", "R@1", "R@1")),
         ("custom · mine", ("system", "mAP@R", "R@1", "mAP@R", "R@1")),

@@ -75,18 +75,18 @@ def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], 
     names = "R@1,R@5,MRR,MeanR,mAP@R,R-P"
     study = vsebench.agree(reports.files(tmp_path, a=0.5, b=1.0, c=2.0), metrics=names, resamples=20)
     equal = sum(pair.tau == 1 for pair in study.pairs)
-    (pairs,) = (one for one in study.tables() if one.name == "pairs")
+    (pairs,) = (one for one in study.tables if one.name == "pairs")
     assert equal == len(study.pairs) > study.most and not pairs.shown
     assert len(study.to_frame()) == equal and f"{equal} pairs order the systems in the same way" in str(study)
     few = vsebench.agree(four, metrics=names, resamples=20, most=20)
-    (pairs,) = (one for one in few.tables() if one.name == "pairs")
+    (pairs,) = (one for one in few.tables if one.name == "pairs")
     shown = [pair[2].value for i, pair in enumerate(pairs.rows) if i not in pairs.hidden]
     assert 0 < len(shown) <= 20 and max(shown) < 1
 
 
 def test_threads_and_seed(four: list[str]) -> None:
     assert agreed(four, threads=1) == agreed(four, threads=2) != agreed(four, seed=2)
-    assert agreed(four, metrics="R@1,MedR,RSum").tables()
+    assert agreed(four, metrics="R@1,MedR,RSum").tables
 
 
 @pytest.mark.parametrize("args", ["--metrics RSum", "--pair R@1", "--pair R@1,RSum", "--direction both", "two"])

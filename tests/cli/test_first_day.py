@@ -194,7 +194,7 @@ def test_names_that_are_no_metrics(words: str, fix: str, pinned: Pinned) -> None
 def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path, refuses: Refuses) -> None:
     report = evaluated(mine, metrics="R@1,RSum,cider:ncs")  # the fixes above are accepted
     refuses(KeyError, report.__getitem__, "r@1")
-    assert repr(report["R@1", "i2t"]).startswith("Result(R@1 i2t: ")
+    assert repr(report["R@1", "i2t"]).startswith("Measurement(R@1 i2t: ")
     values = {" ".join(filter(None, (str(r.metric), r.direction))): r.value for r in report.results}
     assert report.to_dict() == values and set(report.to_dict(prefix="a/")) == {f"a/{key}" for key in values}
     for name, result, kind in (

@@ -69,7 +69,7 @@ def test_a_flat_index_has_the_exact_digits(tmp_path: Path, exact: vb.Report) -> 
     assert "index:i2t=Flat@100#" in found.signature and "; t2i=Flat@50#" in found.signature
     inputs = {one["file"]: one["sha256"] for one in found.provenance["inputs"]}
     assert set(inputs) == {"images.faiss", "texts.faiss"}
-    table = next(table for table in found.tables() if "index" in table.title)
+    table = next(table for table in found.tables if "index" in table.title)
     assert [row[0] for row in table.rows] == ["image→text", "text→image"]
     found.save(tmp_path / "r.json")
     assert str(vb.load(tmp_path / "r.json")) == str(found)

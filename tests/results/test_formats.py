@@ -75,7 +75,7 @@ def test_every_result_has_every_format(
     results: dict[str, Rendered], name: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     result = results[name]
-    grids = [table for table in result.tables() if table.shown and table.rows]
+    grids = [table for table in result.tables if table.shown and table.rows]
     frame = result.to_frame()
     assert list(frame.columns) == COLUMNS[name] and len(frame) > 0
     assert str(result).count("─\n") == len(grids) and not any(line.endswith(" ") for line in str(result).split("\n"))

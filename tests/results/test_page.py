@@ -88,7 +88,7 @@ def test_what_the_page_has(page):
 def test_the_summary_has_intervals_and_marks(page, reports):
     first = next(iter(reports.values()))["R@1", "t2i"]
     low, high = (f"{100 * end:.2f}" for end in first.interval)
-    row = next(row for row in grid(page.tables()[0]).rows if row[0].text == "R@1" and "text→image" in row[1].text)
+    row = next(row for row in grid(page.tables[0]).rows if row[0].text == "R@1" and "text→image" in row[1].text)
     assert row[2].text == f"{100 * first.value:.2f}" and row[2].aside == f"[{low}, {high}]"
     assert row[2].best and row[2].mark == "c"  # the second is no worse with certainty
 
@@ -122,7 +122,7 @@ def test_a_metric_that_is_another_by_definition_appears_once():
         rows = (r for name, of in found.to_dict()["tables"].items() if name in ("results", "values") for r in of)
         assert {r["metric"].removeprefix("matrix:") for r in rows} == {"R@1", "MRR", "NCS@1", "nDCG@2"}
         assert "others by definition: Recall@1 i2t (R@1), Recall@1 t2i (R@1), R-P i2t (R@1)" in found.notes[0]
-    assert len(vb.page(one, metrics="R@1,R-P", resamples=20).tables()[0].rows) == 2, "they were named"
+    assert len(vb.page(one, metrics="R@1,R-P", resamples=20).tables[0].rows) == 2, "they were named"
     five = vb.evaluate(images[:6], texts, captions_per_image=5, **same | {"gains": rng.random((6, 30)), "trust": True})
     ways = [r["direction"] for r in vb.page(five, resamples=20).records() if r["metric"] == "Recall@1"]
     assert ways == ["i2t"], "an image has five positives"

@@ -170,6 +170,6 @@ def test_slices_of_a_few_queries_are_not_drawn() -> None:
     owner = np.repeat(np.arange(70), [1] * 40 + [2] * 25 + [3] * 5)
     split = vb.TestSet.captioned("custom", np.arange(70), np.arange(len(owner)), owner)
     report = vb.evaluate(images, images[owner], split=split, metrics="R@1", ci=0)
-    (panel,) = vb.slice(report, "positives", direction="i2t", resamples=20).panels()
+    (panel,) = vb.slice(report, "positives", direction="i2t", resamples=20).panels
     assert [m.x for m in panel.marks] == ["1 (40)", "2 (25)"]
     assert {m.group for m in panel.marks} == {"image→text by positives (gt), without 1 of fewer than 20 queries"}

@@ -21,7 +21,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.results import document, per_query, terminal
 from vsebench.results.document import OTHERS
-from vsebench.results.model import Result, fixed, printed
+from vsebench.results.model import Measurement, fixed, printed
 from vsebench.results.report import SCHEMA, Report
 from vsebench.results.schema import faults_of
 from vsebench.results.table import grid, grids
@@ -114,14 +114,14 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, refuses: Refuses)
     kinds = {
         "".join(word)
         for file in Path(vsebench.__file__).parent.rglob("*.py")
-        for word in re.findall(r'"vsebench/([\w-]+)/1"|    kind: ClassVar = "(\w+)"', file.read_text(encoding="utf-8"))
+        for word in re.findall(r'"vsebench/([\w-]+)/1"|    kind = "(\w+)"', file.read_text(encoding="utf-8"))
     }
     assert set(OTHERS) < kinds and {"comparison", "agreement", "slices"} < set(OTHERS)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_result_is_a_finite_number(value: float, refuses: Refuses) -> None:
-    refuses(UsageError, Result, parse("R@1"), "i2t", value, 3)
+    refuses(UsageError, Measurement, parse("R@1"), "i2t", value, 3)
 
 
 def test_per_query_values(report: Report, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, refuses: Re
 
 
 def test_the_table(report: Report) -> None:
-    full, folds, words = map(grid, report.tables())
+    full, folds, words = map(grid, report.tables)
     assert full.title == "custom · ground truth" and folds.title == "COCO 1K (mean of 5 folds)"
     assert full.headings == ("metric", "image→text", "text→image", "sum", "queries")
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in full.rows}
@@ -180,7 +180,7 @@ def test_the_table(report: Report) -> None:
     assert "MedR ↓" in rows and "MeanR ↓" in rows
     assert words.literal == report.signature and "In brackets: 95 % BCa bootstrap" in words.notes[0]
     one = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", direction="t2i")
-    assert grid(one.tables()[0]).headings == ("metric", "text→image", "queries")
+    assert grid(one.tables[0]).headings == ("metric", "text→image", "queries")
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 4])
@@ -249,7 +249,7 @@ def test_intervals_are_explained_where_there_are_some(images: int) -> None:
     from rich.console import Console
 
     console = Console(record=True, width=100)
-    terminal.show(grids(reports.report(0.1, world=reports.split(images), metrics="R@1").tables()), console)
+    terminal.show(grids(reports.report(0.1, world=reports.split(images), metrics="R@1").tables), console)
     assert ("In brackets" in console.export_text()) == (images > 1)
 
 

@@ -13,7 +13,7 @@ from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.evaluation import assemble
 from vsebench.metrics import parse
-from vsebench.results.model import Resampling, Result
+from vsebench.results.model import Measurement, Resampling
 from vsebench.results.report import Report
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import Column, Population, contributions, evaluate, influence, prepare
@@ -112,7 +112,7 @@ def test_ends_stay_in_the_range_of_the_metric() -> None:
     added = np.full((2, IMAGES), -1e-4)
     added[:, 5:8] = 0.01
     metric, queries = parse("matrix:nDCG@10"), split.rows.ids
-    single = Result(metric, "i2t", values.mean(), IMAGES, queries=queries, per_query=values, influence=added)
+    single = Measurement(metric, "i2t", values.mean(), IMAGES, queries=queries, per_query=values, influence=added)
     (result,) = assemble.add({(metric, "i2t"): single}, {}, split, Resampling(95.0, 1000, 0, "bca")).values()
     assert result.interval is not None
     assert result.interval[0] < values.mean()

@@ -20,7 +20,7 @@ from vsebench.evaluation import intra
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
 from vsebench.metrics.suites import INTRA, SUITES
-from vsebench.results.model import Result
+from vsebench.results.model import Measurement
 from vsebench.types import Embeddings, Modality, TestSet
 
 
@@ -52,7 +52,7 @@ def results(
     metrics: tuple[str, ...] = SUITES[INTRA].metrics,
     no_positive: str = "skip",
     **options: str,
-) -> list[Result]:
+) -> list[Measurement]:
     """One result a metric, from the vectors of the items of ``SPLIT``; the direction is that of ``measure``."""
     embeddings = Embeddings(modality, SPLIT.side(modality).ids, vectors)
     ranks = intra.ranked(SPLIT, embeddings, ratings, **options)  # type: ignore[arg-type]

@@ -88,9 +88,9 @@ class Agreement(Rendered):
         notes: what was decided.
     """
 
-    kind: ClassVar = "agreement"
+    kind = "agreement"
     heading: ClassVar = "Agreement of metrics on {split}"
-    main: ClassVar = "pairs"
+    main = "pairs"
     settings: ClassVar = ("split", "systems", "how", "queries", "discordant")
     split: str
     systems: tuple[str, ...]
@@ -105,6 +105,7 @@ class Agreement(Rendered):
     most: int = 15
     notes: tuple[str, ...] = ()
 
+    @property
     def tables(self) -> list[Table]:
         """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""
         rows = []

@@ -103,9 +103,9 @@ class Choices(Rendered):
         warnings: what may be wrong.
     """
 
-    kind: ClassVar = "choices"
+    kind = "choices"
     heading: ClassVar = "Choices of {name}"
-    main: ClassVar = "shares"
+    main = "shares"
     settings: ClassVar = ("name", "systems", "baseline", "signature", "how")
     name: str
     systems: tuple[str, ...]
@@ -126,6 +126,7 @@ class Choices(Rendered):
             raise KeyError(key)
         return share
 
+    @property
     def tables(self) -> list[Table]:
         """One table a part and measure, of at most ``top`` categories; then how to read them."""
         tables: dict[tuple[str, str], dict[str, list[Share]]] = {}

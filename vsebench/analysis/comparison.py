@@ -80,7 +80,7 @@ class Row:
     """One metric in one direction over all systems.
 
     Attributes:
-        metric, direction: as in a ``Result``.
+        metric, direction: as in a ``Measurement``.
         values: one a system, as reported.
         tested: the differences have p-values, but for medians; otherwise they are only described.
         intervals: of the values, one a system, None without one; empty where they are not known.
@@ -150,9 +150,9 @@ class Comparison(Rendered):
         how: the resampling of the intervals of the values, None without them.
     """
 
-    kind: ClassVar = "comparison"
+    kind = "comparison"
     heading: ClassVar = "Comparison on {split}"
-    main: ClassVar = "tests"
+    main = "tests"
     settings: ClassVar = ("split", "systems", "signatures", "baseline", "rules")
     split: str
     systems: tuple[str, ...]
@@ -168,6 +168,7 @@ class Comparison(Rendered):
     notes: tuple[str, ...] = ()
     how: Resampling | None = None
 
+    @property
     def tables(self) -> list[Table]:
         """Of two systems one table: values, difference and p-value. Of more systems their values with marks of
         significance, and against a baseline one table of tests a system.

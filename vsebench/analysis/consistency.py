@@ -11,7 +11,7 @@ import numpy as np
 from .. import signature
 from ..errors import BadInput
 from ..evaluation.assemble import Key, add, column, key_of, label, population
-from ..results.model import Result
+from ..results.model import Measurement
 from ..results.report import Report
 from ..results.values import SIDE
 from ..stats.columns import Column, median
@@ -32,7 +32,7 @@ def check(report: Report) -> None:
             of the signature.
         UsageError: the signature is none.
     """
-    known: dict[Key, Result] = {}
+    known: dict[Key, Measurement] = {}
     for result in (*report.results, *report.parts):
         key = key_of(result)
         if key in known:
@@ -85,7 +85,7 @@ def check_intervals(report: Report) -> None:
             raise BadInput(what, fix=FIX)
 
 
-def _check_range(key: Key, result: Result, items: TestSet | None) -> None:
+def _check_range(key: Key, result: Measurement, items: TestSet | None) -> None:
     metric, direction = key
     low, high = metric.family.low, metric.family.high
     if metric.unit == "rank" and items is not None and direction is not None:
@@ -124,7 +124,7 @@ def _value(values: Column, n: int, items: TestSet) -> float:
     return float(np.mean([values.values[fold == f].mean() for f in np.unique(fold)]))
 
 
-def _sum(key: Key, known: dict[Key, Result]) -> float:
+def _sum(key: Key, known: dict[Key, Measurement]) -> float:
     """The sum of the parts in the directions that were measured."""
     parts = key[0].parts()
     measured = [d for d in DIRECTIONS if any((part, d) in known for part in parts)]

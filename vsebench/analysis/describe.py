@@ -61,13 +61,14 @@ class Description(Rendered):
         parts: train, val and test of scenes; otherwise one.
     """
 
-    kind: ClassVar = "description"
+    kind = "description"
     heading: ClassVar = "{name}"
-    main: ClassVar = "facts"
+    main = "facts"
     settings: ClassVar = ("name",)
     name: str
     parts: tuple[Part, ...]
 
+    @property
     def tables(self) -> list[Table]:
         """A table with one column a part; a record is a fact of a part."""
         lines = [(heading, *map(of, self.parts)) for heading, of in _ROWS]

@@ -15,7 +15,7 @@ from ..evaluation.assemble import Key as MetricKey
 from ..evaluation.assemble import interval
 from ..options import public
 from ..results.charts import Panel, curves
-from ..results.model import UNITS, Result, bracketed, interval_kind, interval_words
+from ..results.model import UNITS, Measurement, bracketed, interval_kind, interval_words
 from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
 from ..results.schema import JOINT_SCHEMA
@@ -92,9 +92,9 @@ class Joint(Drawn):
         means: of these, one a system, each language with one vote; of several systems the best mean is bold.
     """
 
-    kind: ClassVar = "joint"
+    kind = "joint"
     heading: ClassVar = "Systems on {split}"
-    main: ClassVar = "values"
+    main = "values"
     settings: ClassVar = ("split",)
     split: str
     systems: tuple[str, ...]
@@ -107,6 +107,7 @@ class Joint(Drawn):
     languages: tuple[Language, ...] = ()
     means: tuple[Mean, ...] = ()
 
+    @property
     def tables(self) -> list[Table]:
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold.
 
@@ -138,6 +139,7 @@ class Joint(Drawn):
         one = of_paper(self._title, self._labels, self.columns, self.named, self._note, self._values, self.intervals)
         return [self._named(one)]
 
+    @property
     def panels(self) -> list[Panel]:
         """Curves over k of what all systems have."""
         found = {(r.metric, r.direction): self._results((r.metric, r.direction)) for r in self.reports[0].results}
@@ -167,7 +169,7 @@ class Joint(Drawn):
             frame.insert(0, "system", name)
         return pd.concat(frames.values(), ignore_index=True)
 
-    def _results(self, column: Key) -> list[Result | None]:
+    def _results(self, column: Key) -> list[Measurement | None]:
         """One a system, None where the column was not measured."""
         wanted = str(column[0]), column[1]
         return [next((r for r in of.results if (str(r.metric), r.direction) == wanted), None) for of in self.reports]
@@ -214,7 +216,7 @@ class Joint(Drawn):
         heading = "system · language" if self.languages[0].system else "language"
         return replace(table, columns=(replace(table.columns[0], heading=heading), *table.columns[1:]))
 
-    def _mean(self, found: Sequence[Result | None], mean: Mean) -> float | None:
+    def _mean(self, found: Sequence[Measurement | None], mean: Mean) -> float | None:
         """The mean of a column, None where a language has no value."""
         known = [result.value for at in mean.of if (result := found[at]) is not None and result.value is not None]
         return math.fsum(known) / len(mean.of) if len(known) == len(mean.of) else None

@@ -92,9 +92,9 @@ class Means(Rendered):
         notes, warnings: what was decided, and what may be wrong.
     """
 
-    kind: ClassVar = "means"
+    kind = "means"
     heading: ClassVar = "Systems on several test sets"
-    main: ClassVar = "values"
+    main = "values"
     settings: ClassVar = ("systems", "sets", "averaged", "rules")
     systems: tuple[str, ...]
     sets: tuple[str, ...]
@@ -105,6 +105,7 @@ class Means(Rendered):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
     def tables(self) -> list[Table]:
         """One table a metric and direction, the best values marked; the tests are records."""
         keys = list(dict.fromkeys((row.name, row.direction) for row in self.rows))

@@ -158,13 +158,13 @@ def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | No
     if len(systems) == 1:
         wanted = {*keys}
         shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
-        return Part("summary", "Summary", tables=tuple(shown.tables()))
+        return Part("summary", "Summary", tables=tuple(shown.tables))
     compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, tests_shown=True)
-    tables = compared.tables()
+    tables = compared.tables
     values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
     folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []
     folded.append(("Tests of every pair of systems", tuple(tables[len(values) :])))
-    folded += [(f"All values of {s.name}", tuple(s.report.tables())) for s in systems]
+    folded += [(f"All values of {s.name}", tuple(s.report.tables)) for s in systems]
     return Part("summary", "Summary", tables=tuple(values[:1]), folded=tuple(folded))
 
 
@@ -208,9 +208,9 @@ def _with_charts(
             found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
         except VsebenchError as error:
             notes.append(f"There are no slices by {by}: {error.what}.")
-    tables = tuple((f"Slices by {s.breakdowns[0].by}", tuple(s.tables())) for s in found)
+    tables = tuple((f"Slices by {s.breakdowns[0].by}", tuple(s.tables)) for s in found)
     drawn = curves({key: [s.results[key] for s in systems] for key in keys})
-    drawn += [panel for s in found for panel in s.panels()[:1]]
+    drawn += [panel for s in found for panel in s.panels[:1]]
     return replace(summary, panels=tuple(drawn), folded=(*summary.folded, *tables), notes=tuple(notes))
 
 
@@ -220,7 +220,7 @@ def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) 
     if len(systems) < AGREEING:
         return []
     try:
-        tables = tuple(agree(_by_name(systems), metrics=metrics, **same).tables())
+        tables = tuple(agree(_by_name(systems), metrics=metrics, **same).tables)
     except UsageError as error:
         return [Part("agreement", title, notes=(f"{error.what}.",))]
     return [Part("agreement", title, tables=tables)]

@@ -61,7 +61,7 @@ class Breakdown:
     """One metric in one direction, in bins.
 
     Attributes:
-        metric, direction: as in a ``Result``.
+        metric, direction: as in a ``Measurement``.
         by: the attribute of the queries that the bins are made of.
         bins: the slices; a query with several labels is in several.
         values: over all queries, one a system.
@@ -91,9 +91,9 @@ class Slices(Drawn):
         notes: what was decided.
     """
 
-    kind: ClassVar = "slices"
+    kind = "slices"
     heading: ClassVar = "Slices of {split}"
-    main: ClassVar = "slices"
+    main = "slices"
     settings: ClassVar = ("split", "systems", "how")
     split: str
     systems: tuple[str, ...]
@@ -103,11 +103,13 @@ class Slices(Drawn):
     top: int = 30
     notes: tuple[str, ...] = ()
 
+    @property
     def tables(self) -> list[Table]:
         """One table a metric and direction, of at most ``top`` slices; the last row has all queries."""
         words = UNITS if self.how is None else f"{UNITS} {interval_words(self.how, units_of(self.breakdowns))}."
         return [*(self._table(b) for b in self.breakdowns), sentences(words)]
 
+    @property
     def panels(self) -> list[Panel]:
         """A panel a metric: its values in every slice of at least 20 queries (``LEAST``), the directions in one."""
         groups: dict[str, list[Breakdown]] = {}

@@ -24,7 +24,7 @@ from ..metrics.suites import expand, words
 from ..options import of_command, public, spell
 from ..relevance.sources import is_gains
 from ..results import document
-from ..results.model import Result
+from ..results.model import Measurement
 from ..results.report import Report
 from ..sets.published import language_of
 from ..stats.columns import Column
@@ -58,7 +58,7 @@ class System:
     items: TestSet
 
     @cached_property
-    def results(self) -> dict[Key, Result]:
+    def results(self) -> dict[Key, Measurement]:
         """All results, also those that are only parts of a sum."""
         return {key_of(r): r for r in (*self.report.parts, *self.report.results)}
 
@@ -263,7 +263,7 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
     return out
 
 
-def _correlation(one: Result, other: Result) -> tuple[float, int] | None:
+def _correlation(one: Measurement, other: Measurement) -> tuple[float, int] | None:
     """The correlation of the values of two good systems by query, and the number of queries; None where few tell."""
     a, b = one.per_query, other.per_query
     if a is None or b is None or len(a) != len(b) or len(a) < LEAST:
@@ -429,7 +429,7 @@ def paired_columns(key: Key, first: System, second: System, images: TestSet) -> 
     return pair[0], pair[1]
 
 
-def _with_values(key: Key, system: System) -> Result:
+def _with_values(key: Key, system: System) -> Measurement:
     result = system.results[key]
     if result.per_query is None or result.queries is None:
         raise BadInput(f"has no per-query values of {label(key)}", where=system.where, fix="evaluate it again")

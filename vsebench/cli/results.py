@@ -10,7 +10,7 @@ from ..options import check_word
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..results.render import Rendered
+    from ..results.render import _Formats
 
 NOTES = 3  # lines of notes that are printed without being asked for
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
@@ -66,7 +66,7 @@ class Output:
 
         return KEPT if "json" in (self.printed, self.written) else 0
 
-    def deliver(self, result: Rendered) -> None:
+    def deliver(self, result: _Formats) -> None:
         """Write a result to the files that are named, and print it; its notes and warnings go to stderr.
 
         Raises:
@@ -100,14 +100,14 @@ class Output:
         except DiskError as error:  # what was computed is printed all the same
             failed = error
         if shown is None:
-            show(grids(result.tables()), self.terminal.out)
+            show(grids(result.tables_), self.terminal.out)
         else:
             (self.terminal.emit if self.printed == "json" else self.terminal.write)(shown)
         if failed is not None:
             raise failed
 
 
-def remark(terminal: Terminal, result: Rendered) -> None:
+def remark(terminal: Terminal, result: _Formats) -> None:
     """Print the first notes of a result and its warnings on stderr; with ``--notes`` all, and those of this machine."""
     from ..numeric import compiled
 

@@ -29,7 +29,7 @@ from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, in_folds, is_gains, load
 from ..results import table
 from ..results.lists import NOTHING, Lists
-from ..results.model import Resampling, Result, printed, units_of
+from ..results.model import Measurement, Resampling, printed, units_of
 from ..results.report import Report
 from ..results.values import SIDE
 from ..signature import captions_fingerprint, fingerprint, write
@@ -47,7 +47,7 @@ Key = tuple[Metric, Direction | None]
 GRID = 1e-10  # precision of the resamples
 
 
-def key_of(result: Result) -> Key:
+def key_of(result: Measurement) -> Key:
     """The metric and direction of a result that ``evaluate`` or ``analysis.systems.load`` made."""
     return cast(Metric, result.metric), result.direction
 
@@ -67,7 +67,7 @@ def population(split: TestSet) -> Population:
     return Population(len(split.rows.ids) + (len(split.columns.ids) if split.image_of is None else 0), split.row_folds)
 
 
-def column(result: Result, split: TestSet) -> Column:
+def column(result: Measurement, split: TestSet) -> Column:
     """The per-query values of a result with the image of every query.
 
     Args:
@@ -95,13 +95,13 @@ def column(result: Result, split: TestSet) -> Column:
 
 
 def add(
-    results: Mapping[Key, Result],
+    results: Mapping[Key, Measurement],
     members: Mapping[Key, Sequence[Key]],
     split: TestSet,
     how: Resampling,
     threads: int | None = None,
     grid: float = GRID,
-) -> dict[Key, Result]:
+) -> dict[Key, Measurement]:
     """All results with their intervals, from one set of resamples.
 
     A median has none, and neither has a result whose queries belong to fewer than two images, or are not all known.
@@ -135,20 +135,20 @@ def add(
     return out
 
 
-def without(results: Mapping[Key, Result]) -> list[str]:
+def without(results: Mapping[Key, Measurement]) -> list[str]:
     """One note or none on results with per-query values, but for medians, that have no interval."""
     missing = [key for key, r in results.items() if r.per_query is not None and r.interval is None]
     names = [label(key) for key in missing if not is_median(key[0])]
     return [f"no interval of {some_names(names)}: the queries are of fewer than two images"] if names else []
 
 
-def of_queries_alone(results: Iterable[Result]) -> list[str]:
+def of_queries_alone(results: Iterable[Measurement]) -> list[str]:
     """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
     found = [r for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
     return [queries_alone((str(r.metric) for r in found), units=units_of(found))] if found else []
 
 
-def reads_gains(result: Result) -> bool:
+def reads_gains(result: Measurement) -> bool:
     """Whether a result with per-query values is of a graded metric."""
     return result.per_query is not None and key_of(result)[0].graded
 
@@ -259,7 +259,11 @@ def versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def report(
-    plan: Plan, data: Input, observed: dict[Direction, Observation], single: Mapping[Key, Result], ratings: str | None
+    plan: Plan,
+    data: Input,
+    observed: dict[Direction, Observation],
+    single: Mapping[Key, Measurement],
+    ratings: str | None,
 ) -> Report:
     """The report of an evaluation, with what was said so far.
 
@@ -294,7 +298,7 @@ def report(
     if deep := [str(m) for m in plan.metrics if (m.k or 0) > smallest and not m.graded]:
         warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
 
-    def found(keys: Iterable[Key]) -> tuple[Result, ...]:
+    def found(keys: Iterable[Key]) -> tuple[Measurement, ...]:
         return tuple(replace(results[key], direction=plan.split.way(key[1])) for key in keys if key in results)
 
     note(*of_queries_alone(found(results)))
@@ -307,8 +311,8 @@ def report(
         plan.split.name,
         signature(plan, data, ratings),
         found(requested),
-        tuple(log.warnings),
-        tuple(log.notes),
+        warnings=tuple(log.warnings),
+        notes=tuple(log.notes),
         intervals=plan.request.resampling,
         parts=found(key for key in results if key not in requested),
         items=replace(
@@ -319,7 +323,7 @@ def report(
     )
 
 
-def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Result], dict[Key, list[Key]]]:
+def _with_sums(plan: Plan, single: Mapping[Key, Measurement]) -> tuple[dict[Key, Measurement], dict[Key, list[Key]]]:
     """The results with the sums that have all their parts, and the parts of every sum."""
     results = dict(single)
     members: dict[Key, list[Key]] = {}
@@ -331,7 +335,7 @@ def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Resu
             low, high = (m.weight * sum(end[side] for end in ends) for side in (0, 1))
             first = own[: len(plan.directions)]  # one metric in all directions: its queries are those of the others
             members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
-            results[m, None] = Result(
+            results[m, None] = Measurement(
                 m, None, m.weight * sum(r.value for r in own), n, undefined,
                 ties=(low, high) if any(r.ties for r in own) else None,
             )  # fmt: skip
@@ -368,7 +372,7 @@ TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move 
 
 
 def ties(
-    observed: dict[Direction, Observation], results: dict[Key, Result], split: TestSet, listed: bool = False
+    observed: dict[Direction, Observation], results: dict[Key, Measurement], split: TestSet, listed: bool = False
 ) -> None:
     """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
     view's most affected metric, or the name of one where all metrics read gains, which have no range.
@@ -402,10 +406,10 @@ def ties(
         (warn if matter else note)(f"{text}{' ' * listed}{rule} {', '.join(changed)}")
 
 
-Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule
+Moved = tuple[float, float, Measurement]  # the smallest and the largest value under any tie rule
 
 
-def _moved(view: str, direction: Direction, results: dict[Key, Result]) -> list[Moved]:
+def _moved(view: str, direction: Direction, results: dict[Key, Measurement]) -> list[Moved]:
     return [
         (*r.ties, r) for (_, d), r in results.items() if d == direction and r.ties is not None and r.metric.view == view
     ]
@@ -418,7 +422,7 @@ def _matters(moved: Moved) -> bool:
     return abs(high - low) > TIES_MATTER["fraction"]
 
 
-def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
+def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> str:
     """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
     moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
     for low, high, result in moved:

@@ -11,7 +11,7 @@ from ..log import note
 from ..metrics import Metric
 from ..metrics.hubness import MOST
 from ..options import spell
-from ..results.model import Result
+from ..results.model import Measurement
 from ..results.values import SIDE
 from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, TestSet
 from .assemble import Key
@@ -21,7 +21,7 @@ from .plan import Plan
 QueryIds = dict[Relevance, Ids]
 
 
-def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Result]:
+def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Measurement]:
     """One result a metric and direction, without sums."""
     ids: QueryIds = {}
     return {
@@ -33,7 +33,7 @@ def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Res
 
 def measure(
     m: Metric, ranks: Ranks, split: TestSet, direction: Direction, no_positive: str, query_ids: QueryIds | None = None
-) -> Result:
+) -> Measurement:
     """One metric in one direction.
 
     Args:
@@ -83,7 +83,7 @@ def measure(
         ids = ids[kept]
     if len(missed):
         ids, values = np.concatenate([ids, items[missed]]), np.concatenate([values, none])
-    return Result(m, direction, value, len(values), skipped, None, ids, values, extremes)
+    return Measurement(m, direction, value, len(values), skipped, None, ids, values, extremes)
 
 
 def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> float:
@@ -105,13 +105,13 @@ def _one(m: Metric, values: Float) -> float:
     return float(values.mean())
 
 
-def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> dict[Key, Measurement]:
     """One result a metric of hubness and direction, without per-query values; notes name the hubs.
 
     Raises:
         BadInput: a retrieved list is shorter than a metric needs.
     """
-    found: dict[Key, Result] = {}
+    found: dict[Key, Measurement] = {}
     for direction in plan.directions if plan.of_lists else ():
         queries, gallery = (plan.split.side(SIDE[d]).ids for d in (direction, QUERIES_OF[direction]))
         for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
@@ -123,7 +123,7 @@ def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
                 fix = "give every query a list, or leave out hubness"
                 raise BadInput(f"{what}, which hubness needs", where=data.where, fix=fix)
             count = np.bincount(top.cut(k).entries, minlength=top.gallery)
-            found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))
+            found[m, direction] = Measurement(m, direction, m.of_gallery(count), len(queries))
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
         side = plan.split.side(SIDE[QUERIES_OF[direction]])

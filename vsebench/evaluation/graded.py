@@ -10,7 +10,7 @@ from ..graded.engine import Found
 from ..graded.rankings import Together, pseudo_positives
 from ..log import warn
 from ..relevance.sources import SOURCES
-from ..results.model import Result
+from ..results.model import Measurement
 from ..text import tokens as caption_warnings
 from ..types import DIRECTIONS, Direction, Float, Ids, Observation, sides_of
 from .assemble import Key
@@ -21,7 +21,9 @@ from .plan import Plan
 BLOCK = 64  # images whose gains are examined together
 
 
-def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+def results(
+    plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction, Observation]
+) -> dict[Key, Measurement]:
     """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
     split = plan.split
     if data.lists is not None:
@@ -29,7 +31,7 @@ def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction
     else:  # the first items of every query are in the order of the second stage
         tops = {d: top.cut(second.reach) for d, second in data.second.items() if (top := observed[d].top)}
         found = engine.measure(data.system, new=[tops.get(d) for d in DIRECTIONS])
-    out: dict[Key, Result] = {}
+    out: dict[Key, Measurement] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
     ids: dict[Together, Ids] = {}  # many metrics share the ids of their queries
@@ -44,7 +46,7 @@ def results(plan: Plan, data: Input, engine: Engine, observed: Mapping[Direction
         queries, values = ids[got.rankings], got.values
         if not known.all():
             queries, values = queries[known], values[known]
-        out[m, direction] = Result(
+        out[m, direction] = Measurement(
             m, direction, got.mean, len(values), got.undefined, queries=queries, per_query=values,
             influence=got.influence,
         )  # fmt: skip

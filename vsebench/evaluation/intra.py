@@ -23,7 +23,7 @@ from ..options import spell
 from ..rank.count import Targets, observe
 from ..rank.scorers import System, choose
 from ..relevance.gains import of_pairs
-from ..results.model import Result
+from ..results.model import Measurement
 from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, TestSet
 from .assemble import Key
 from .binary import measure
@@ -36,7 +36,7 @@ _INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 _BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # whose queries are of that modality
 
 
-def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Key, Result], str]:
+def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Key, Measurement], str]:
     """The metrics inside both modalities of COCO 5K, i2i before t2t, and the identity of the ratings.
 
     Args:
@@ -52,7 +52,7 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Ke
         what = f"CxC rates items of COCO 5K, not of split '{plan.split.name}'"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
     ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], plan.request.human_data) for m in ("image", "caption")}
-    found: dict[Key, Result] = {}
+    found: dict[Key, Measurement] = {}
     for embeddings in vectors:
         ranks = ranked(
             plan.split, embeddings, ratings[embeddings.modality],

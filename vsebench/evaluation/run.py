@@ -29,7 +29,7 @@ from ..metrics.suites import Names
 from ..options import public
 from ..rank import corrected
 from ..rank.backends import AUTO, chosen
-from ..results.model import Result
+from ..results.model import Measurement
 from ..results.report import Report
 from ..sets.match import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, TestSet
@@ -258,7 +258,7 @@ def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Obs
 
 
 def _measured(
-    data: Input, plan: Plan, backend: str, within: dict[Key, Result], ratings: str | None
+    data: Input, plan: Plan, backend: str, within: dict[Key, Measurement], ratings: str | None
 ) -> tuple[Report, dict[Direction, Observation]]:
     """The report, with values ``within`` the modalities, and the ranks and the top of the rankings."""
     with engines.start(data, plan, backend) as engine:

@@ -77,9 +77,9 @@ class Study(Rendered):
         seed: of the samples of models.
     """
 
-    kind: ClassVar = "correlation"
+    kind = "correlation"
     heading: ClassVar = "Agreement with human judgements"
-    main: ClassVar = "coefficients"
+    main = "coefficients"
     settings: ClassVar = ("data", "gains", "level", "over")
     data: str
     rows: tuple[Row, ...]
@@ -94,6 +94,7 @@ class Study(Rendered):
         """The title of a page."""
         return f"Agreement with human judgements · {DATA_TITLES[self.data]}"
 
+    @property
     def tables(self) -> list[Table]:
         """A table for every set of pairs, one row a relevance; and one for the sampled correlation of models."""
         return [*(self._table(*group) for group in self.groups().items()), *_sampled(self), sentences(*_notes(self))]

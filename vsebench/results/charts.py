@@ -15,7 +15,7 @@ from ..errors import MissingPackage, UsageError, printable
 from ..options import check_word
 from ..relevance.sources import SOURCES, in_folds
 from ..types import Direction
-from .model import ARROWS, MetricName, Result
+from .model import ARROWS, Measurement, MetricName
 from .table import arrow
 
 COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")
@@ -79,7 +79,7 @@ def heading(view: str) -> str:
     return SOURCES[view].title if view in SOURCES else view
 
 
-def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Result]]) -> list[Panel]:
+def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measurement]]) -> list[Panel]:
     """A panel for every metric whose value is known at three depths or more, with all its directions.
 
     Values of R@k are known for all k up to 100 where MedR was measured, from the ranks of its queries.
@@ -111,7 +111,7 @@ def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Result
     return panels
 
 
-def _recall(medians: Sequence[Result], recalls: Sequence[Result], group: str) -> list[Mark]:
+def _recall(medians: Sequence[Measurement], recalls: Sequence[Measurement], group: str) -> list[Mark]:
     """R@k for every k up to the largest rank, and up to 10: ``recalls`` also count queries whose items have no rank."""
     ranks = [r.per_query for r in medians if r.per_query is not None]
     if len(ranks) < len(medians):

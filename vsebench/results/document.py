@@ -15,7 +15,7 @@ from ..files.regular import check_file, read_bytes
 from ..memory import JSON_BYTES, require
 from ..options import of_command
 from . import lists, values
-from .model import MetricName, Resampling, Result
+from .model import Measurement, MetricName, Resampling
 from .report import SCHEMA, Report
 from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument, faults_of
 
@@ -114,12 +114,12 @@ def report_of(document: ReportDocument, parse: Parse) -> Report:
         everything = values.restore(document.per_query, items, [*results, *parts], parse)
         results, parts = everything[: len(results)], everything[len(results) :]
     intervals = None if document.intervals is None else Resampling(**document.intervals.model_dump())
-    warnings = tuple(document.warnings)
+    tops = () if items is None else lists.read(document.lists, items)
     return Report(
-        document.split, document.signature, results, warnings, tuple(notes), provenance, intervals, parts, items,
-        () if items is None else lists.read(document.lists, items),
+        document.split, document.signature, results, provenance, intervals, parts, items, tops,
+        notes=tuple(notes), warnings=tuple(document.warnings),
     )  # fmt: skip
 
 
-def _results(documents: Sequence[ResultDocument], parse: Parse) -> tuple[Result, ...]:
-    return tuple(Result(parse(r.metric), r.direction, r.value, r.n, r.undefined, r.interval) for r in documents)
+def _results(documents: Sequence[ResultDocument], parse: Parse) -> tuple[Measurement, ...]:
+    return tuple(Measurement(parse(r.metric), r.direction, r.value, r.n, r.undefined, r.interval) for r in documents)

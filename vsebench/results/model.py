@@ -44,7 +44,7 @@ class MetricName(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Measurement:
     """One metric in one direction.
 
     Attributes:
@@ -94,7 +94,7 @@ class Result:
         way = f" {self.direction}" if self.direction else ""
         interval = "" if self.interval is None else f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]"
         left_out = f", {self.undefined:,} undefined" if self.undefined else ""
-        return f"Result({self.metric}{way}: {self.value:.4g}{interval}, {self.n:,} queries{left_out})"
+        return f"Measurement({self.metric}{way}: {self.value:.4g}{interval}, {self.n:,} queries{left_out})"
 
     def to_dict(self) -> dict[str, Any]:
         """The entry in a report's document: plain values."""

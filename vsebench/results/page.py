@@ -51,9 +51,9 @@ class Page(Rendered):
         warnings: what may be wrong.
     """
 
-    kind: ClassVar = "page"
+    kind = "page"
     heading: ClassVar = "Evaluation on {split}"
-    main: ClassVar = "results"
+    main = "results"
     settings: ClassVar = ("split", "systems", "signatures")
     split: str
     systems: tuple[str, ...]
@@ -74,6 +74,7 @@ class Page(Rendered):
         """All charts."""
         return tuple(panel for part in self.parts for panel in part.panels)
 
+    @property
     def tables(self) -> list[Table]:
         """The tables of the summary: those of the report, or of the comparison, whose tests are only records."""
         first = self.parts[0]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingPackage, UsageError, csv_cell
-from .model import Result
+from .model import Measurement
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
 
-def frame(results: Sequence[Result]) -> Any:
+def frame(results: Sequence[Measurement]) -> Any:
     """A ``pandas.DataFrame`` of metric, direction, query and value, one row a query of a metric.
 
     ``query`` is the id: int64 when all of them are integers, else text. Sums have no per-query values. Queries that a

@@ -7,9 +7,10 @@ import io
 import json
 import os
 from abc import ABC, abstractmethod
-from dataclasses import asdict, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import UsageError, csv_cell, printable
 from . import charts, html, latex, markdown, terminal
@@ -28,38 +29,38 @@ def json_text(document: dict[str, Any]) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-class Rendered(ABC):
-    """What is printed, shown in a notebook, and written as LaTeX, Markdown, HTML, CSV, JSON or a data frame.
+class _Formats:
+    """Every format, made of tables, notes, warnings and settings."""
 
-    Attributes:
-        kind: of the document, as in the schema ``vsebench/slices/2``.
-        heading: the title of a page, with attributes in braces.
-        main: the name of the tables whose records data frames and CSV have.
-        settings: attributes of the document beside its tables.
-    """
-
-    kind: ClassVar[str]
-    heading: ClassVar[str]
-    main: ClassVar[str]
-    settings: ClassVar[tuple[str, ...]] = ()
+    if TYPE_CHECKING:
+        kind: str
+        main: str
 
     @property
-    def title(self) -> str:
-        """The title of a page."""
-        return printable(self.heading.format_map(vars(self)))
-
-    @abstractmethod
-    def tables(self) -> list[Table]:
+    def tables_(self) -> Sequence[Table]:
         """The tables."""
+        return getattr(self, "tables")  # type: ignore[no-any-return]  # noqa: B009 (a field of one, a property of others)
+
+    @property
+    def title_(self) -> str:
+        """The title of a page."""
+        return str(getattr(self, "title"))  # noqa: B009
 
     @property
     def remarks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The notes (what was decided) and the warnings (what may be wrong); empty where a result has none."""
         return getattr(self, "notes", ()), getattr(self, "warnings", ())
 
+    def _settings(self) -> dict[str, Any]:
+        return {}
+
+    def _for_paper(self) -> Sequence[Table]:
+        """The tables in LaTeX."""
+        return self.tables_
+
     def _complete(self) -> list[Grid]:
         """The tables, with notes and warnings below: what every format has. Commands print the remarks on stderr."""
-        return grids([*self.tables(), *remarks(*self.remarks)])
+        return grids([*self.tables_, *remarks(*self.remarks)])
 
     def __str__(self) -> str:
         """The tables as in a terminal, without colours."""
@@ -73,17 +74,13 @@ class Rendered(ABC):
 
     def records(self, table: str | None = None) -> list[dict[str, Any]]:
         """The records of the tables of a name, by default of those that say most: fractions as fractions."""
-        return records(self.tables()).get(table or self.main, [])
+        return records(self.tables_).get(table or self.main, [])
 
     def to_frame(self, table: str | None = None) -> Any:
         """A ``pandas.DataFrame``, one row a record, see ``records``."""
         import pandas as pd
 
         return pd.DataFrame.from_records(self.records(table))
-
-    def _for_paper(self) -> list[Table]:
-        """The tables in LaTeX."""
-        return self.tables()
 
     def to_latex(self) -> str:
         """One ``tabular`` a table, for the package booktabs; of several systems one in all."""
@@ -95,7 +92,7 @@ class Rendered(ABC):
 
     def to_html(self) -> str:
         """A complete page that needs no other file."""
-        return html.page(self.title, self._complete())
+        return html.page(self.title_, self._complete())
 
     def to_csv(self) -> str:
         """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""
@@ -112,10 +109,10 @@ class Rendered(ABC):
         notes, warnings = self.remarks
         return {
             "schema": f"vsebench/{self.kind}/2",
-            **{name: _plain(getattr(self, name)) for name in self.settings},
+            **self._settings(),
             "notes": list(notes),
             "warnings": list(warnings),
-            "tables": records(self.tables()),
+            "tables": records(self.tables_),
         }
 
     def to_json(self) -> str:
@@ -138,16 +135,6 @@ class Rendered(ABC):
             text: str = getattr(self, f"to_{ENDINGS[path.suffix.lower()]}")()
             stream.write(text.rstrip("\n") + "\n")
 
-
-class Drawn(Rendered):
-    """A result that can be drawn as well."""
-
-    split: str
-
-    @abstractmethod
-    def panels(self) -> list[charts.Panel]:
-        """The charts."""
-
     def plot(self) -> Any:
         """The charts as one: curves over k, with the intervals of what was measured, or slices.
 
@@ -167,7 +154,80 @@ class Drawn(Rendered):
             >>> report.plot().to_dict()["title"]["text"]
             'R@k'
         """
-        return charts.plot(self.panels(), getattr(self, "systems", (self.split,)))
+        return charts.plot(getattr(self, "panels", ()), getattr(self, "systems", ()) or (getattr(self, "split", ""),))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result(_Formats):
+    """What an analysis found: tables, with notes, warnings, settings and charts. ``print`` and notebooks show it.
+
+    Attributes:
+        kind: of its JSON document, as in the schema ``vsebench/slices/2``.
+        title: of its page.
+        tables: what it shows; all formats are made of them.
+        main: the name of the tables whose records ``to_frame`` and CSV have.
+        settings: what its JSON document has beside tables, notes and warnings, as plain values.
+        paper: the tables in LaTeX, where they are others.
+        panels: its charts.
+        systems: the names of what the charts compare.
+        notes: what was decided.
+        warnings: what may be wrong.
+    """
+
+    kind: str
+    title: str
+    tables: Sequence[Table]
+    main: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    paper: tuple[Table, ...] = ()
+    panels: Sequence[charts.Panel] = ()
+    systems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def _settings(self) -> dict[str, Any]:
+        return dict(self.settings)
+
+    def _for_paper(self) -> Sequence[Table]:
+        return self.paper or self.tables
+
+
+class Rendered(_Formats, ABC):
+    """What is printed, shown in a notebook, and written as LaTeX, Markdown, HTML, CSV, JSON or a data frame.
+
+    Attributes:
+        kind: of the document, as in the schema ``vsebench/slices/2``.
+        heading: the title of a page, with attributes in braces.
+        main: the name of the tables whose records data frames and CSV have.
+        settings: attributes of the document beside its tables.
+    """
+
+    heading: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return printable(self.heading.format_map(vars(self)))
+
+    @property
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """The tables."""
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: _plain(getattr(self, name)) for name in self.settings}
+
+
+class Drawn(Rendered):
+    """A result that can be drawn as well."""
+
+    split: str
+
+    @property
+    @abstractmethod
+    def panels(self) -> list[charts.Panel]:
+        """The charts."""
 
 
 def _plain(value: Any) -> Any:

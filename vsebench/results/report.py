@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import signature
+from ..errors import printable
 from ..options import direction_named
 from ..relevance.sources import LABELS, heading
 from ..types import ONE_WAY, Direction, TestSet
 from . import lists, per_query, values
 from .charts import Panel, curves
 from .lists import Lists
-from .model import ARROWS, UNITS, MetricName, Resampling, Result, interval_words, plain, units_of
-from .render import Drawn, json_text
+from .model import ARROWS, UNITS, Measurement, MetricName, Resampling, interval_words, plain, units_of
+from .render import Result, json_text
 from .table import Column, Entry, Table, Value, arrow, label, named, sentences, way
 
 SCHEMA = "vsebench/report/1"
@@ -24,7 +25,7 @@ INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Drawn):
+class Report(Result):
     """All results of one evaluation.
 
     ``print(report)`` shows the tables, as does a notebook; ``report["R@1", "i2t"]`` is one result. A report is also a
@@ -57,21 +58,27 @@ class Report(Drawn):
         | R@1 | 100.00 \\[100.00, 100.00\\] | 100.00 \\[100.00, 100.00\\] | 20 / 100 |
     """
 
-    kind: ClassVar = "report"
-    heading: ClassVar = "Evaluation on {split}"
-    main: ClassVar = "results"
+    kind: str = field(default="report", init=False)
+    title: str = field(default="", init=False)
+    main: str = field(default="results", init=False)
+    tables: Sequence[Table] = field(default=(), init=False)
+    panels: Sequence[Panel] = field(default=(), init=False)
+    systems: tuple[str, ...] = field(default=(), init=False)
     split: str
     signature: str
-    results: tuple[Result, ...]
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    results: tuple[Measurement, ...]
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Resampling | None = None
-    parts: tuple[Result, ...] = field(default=(), repr=False)
+    parts: tuple[Measurement, ...] = field(default=(), repr=False)
     items: TestSet | None = field(default=None, repr=False)
     lists: tuple[Lists, ...] = field(default=(), repr=False)
 
-    def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:
+    def __post_init__(self) -> None:
+        found = {"title": printable(f"Evaluation on {self.split}"), "systems": (self.split,), "tables": self._tables()}
+        for name, value in {**found, "panels": curves({(r.metric, r.direction): [r] for r in self.results})}.items():
+            object.__setattr__(self, name, value)
+
+    def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Measurement:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured.
 
         A name without a view (``NCS@10``) is also found where one view alone has it (``cider:NCS@10``). The keys of
@@ -82,7 +89,7 @@ class Report(Drawn):
         metric, direction = (*key, None, None)[:2] if isinstance(key, tuple) else (key, None)
         direction = direction_named(direction)
         own = [r for r in self.results if r.direction == direction]
-        wanted, found = str(metric).lower(), list[Result]()
+        wanted, found = str(metric).lower(), list[Measurement]()
         for names in ([str(r.metric) for r in own], [r.metric.name for r in own]):
             found = [r for r, name in zip(own, names, strict=True) if name.lower() == wanted]
             if len(found) == 1:
@@ -114,7 +121,7 @@ class Report(Drawn):
 
     keys = __iter__
 
-    def tables(self) -> list[Table]:
+    def _tables(self) -> list[Table]:
         """One table for each view and kind of retrieval; how to read them and the signature below the last.
 
         A record is a result: metric, direction (None for a sum), value, low, high, n, undefined, unit.
@@ -122,7 +129,7 @@ class Report(Drawn):
         if not self.results:
             words = "There are no results: no requested metric has a value."
             return [sentences(words, literal=self.signature)]
-        groups: dict[tuple[str, tuple[Direction, ...]], list[Result]] = {}
+        groups: dict[tuple[str, tuple[Direction, ...]], list[Measurement]] = {}
         for result in self.results:
             directions = INTRA_MODAL if result.direction in INTRA_MODAL else CROSS_MODAL
             groups.setdefault((result.metric.view, directions), []).append(result)
@@ -140,10 +147,6 @@ class Report(Drawn):
             units = "queries" if by_labels else units_of(self.results)
             words += f" {interval_words(self.intervals, units)}."
         return [*found, *_of_indexes(self.provenance.get("index")), sentences(words, literal=self.signature)]
-
-    def panels(self) -> list[Panel]:
-        """Curves over k of recall, and of the metrics that were measured at several depths."""
-        return curves({(r.metric, r.direction): [r] for r in self.results})
 
     def per_query(self) -> Any:
         """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""
@@ -195,9 +198,9 @@ def corrected(line: str) -> list[str]:
     return [*found, *([", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else [])]
 
 
-def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Result]) -> Table:
+def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Measurement]) -> Table:
     """One row a metric, its directions side by side."""
-    rows: dict[str, dict[Direction | None, Result]] = {}
+    rows: dict[str, dict[Direction | None, Measurement]] = {}
     for result in results:
         rows.setdefault(str(result.metric), {})[result.direction] = result
     shown = [d for d in (*directions, None) if any(d in row for row in rows.values())]
@@ -222,9 +225,9 @@ def _of_indexes(facts: Any) -> list[Table]:
     return [Table("", title, columns, tuple(shares))] if shares else []
 
 
-def _by_length(results: Sequence[Result]) -> Table:
+def _by_length(results: Sequence[Measurement]) -> Table:
     """One row a list length k, its metrics side by side."""
-    rows: dict[int | None, dict[str, Result]] = {}
+    rows: dict[int | None, dict[str, Measurement]] = {}
     for result in results:
         rows.setdefault(result.metric.k, {})[result.metric.template] = result
     shown = {name: result for row in rows.values() for name, result in row.items()}
@@ -241,7 +244,7 @@ def _by_length(results: Sequence[Result]) -> Table:
     return Table("", "judged by labels", columns, tuple(lines))
 
 
-def _value(result: Result | None) -> Entry:
+def _value(result: Measurement | None) -> Entry:
     if result is None:
         return ""
     facts = {"n": result.n, "undefined": result.undefined, "unit": result.unit}

@@ -65,7 +65,7 @@ class ColumnDocument(_Strict):
         queries: packed indices into the images (i2t, i2i), captions (t2i, t2t) or queries; None: all, in order.
         values: packed, one a query.
         influence: two packed arrays, one number an image: what it adds to the mean as a candidate, see
-            ``model.Result``; None where it is not known.
+            ``model.Measurement``; None where it is not known.
     """
 
     metric: str

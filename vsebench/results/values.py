@@ -15,7 +15,7 @@ from ..files.ids import places
 from ..numeric.parallel import each
 from ..sets.stored import DECLARED
 from ..types import ONE_WAY, QUERIES, SIDES, Direction, Int, Modality, TestSet
-from .model import MetricName, Result, plain
+from .model import Measurement, MetricName, plain
 from .packed import pack, unpack
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption", ONE_WAY: "image"}
 
 
-def write(items: TestSet, results: Sequence[Result]) -> dict[str, Any]:
+def write(items: TestSet, results: Sequence[Measurement]) -> dict[str, Any]:
     """The section ``per_query`` of a document: the values of all results that have some.
 
     Args:
@@ -44,7 +44,7 @@ def write(items: TestSet, results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _column(items: TestSet, result: Result) -> dict[str, Any]:
+def _column(items: TestSet, result: Measurement) -> dict[str, Any]:
     ids = items.side(SIDE[result.direction]).ids  # type: ignore[index]
     at = places(ids, result.queries)  # type: ignore[arg-type]
     found = {
@@ -76,8 +76,8 @@ def read(section: PerQueryDocument, split: str) -> TestSet:
 
 
 def restore(
-    section: PerQueryDocument, items: TestSet, results: Sequence[Result], parse: Callable[[str], MetricName]
-) -> tuple[Result, ...]:
+    section: PerQueryDocument, items: TestSet, results: Sequence[Measurement], parse: Callable[[str], MetricName]
+) -> tuple[Measurement, ...]:
     """``results`` with their per-query values; ``items`` are from ``read``, ``parse`` gives the metric of a name.
 
     Raises:
@@ -90,7 +90,7 @@ def restore(
     return tuple(r if column is None else _restored(r, column, items) for r, column in found)
 
 
-def _restored(result: Result, column: ColumnDocument, items: TestSet) -> Result:
+def _restored(result: Measurement, column: ColumnDocument, items: TestSet) -> Measurement:
     name = f"per_query: {column.metric} {column.direction}"
     ids = items.side(SIDE[column.direction]).ids
     at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name, len(ids))

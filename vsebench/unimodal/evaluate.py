@@ -32,7 +32,7 @@ from ..numeric.parallel import default_threads, in_turn
 from ..options import ARRAYS, check_word, public, spell
 from ..rank.order import QUERIES
 from ..relevance.sources import LABELS
-from ..results.model import Resampling, Result
+from ..results.model import Measurement, Resampling
 from ..results.report import Report
 from ..types import Direction, Embeddings, Float, Ids, Int, Modality, PathLike, ReportProgress, TestSet, Vectors
 from .distances import LabelDistance
@@ -260,8 +260,8 @@ def _report(
 ) -> Report:
     """The report of an evaluation; ``ids`` are those of all items."""
     queries = ids[chosen.queries]
-    results: dict[Key, Result] = {
-        (m, direction): Result(m, direction, float(v.mean()), len(v), queries=queries, per_query=v)
+    results: dict[Key, Measurement] = {
+        (m, direction): Measurement(m, direction, float(v.mean()), len(v), queries=queries, per_query=v)
         for m, v in found.items()
     }
     warnings = list(labels.warnings)
@@ -287,8 +287,8 @@ def _report(
         "custom",
         signature.write(fields),
         tuple(results.values()),
-        tuple(warnings),
-        (*notes, *labels.notes, sizes, *assemble.of_queries_alone(results.values())),
+        warnings=tuple(warnings),
+        notes=(*notes, *labels.notes, sizes, *assemble.of_queries_alone(results.values())),
         intervals=how,
         # A split has captions; here every item is its own caption.
         items=TestSet.captioned("custom", ids, ids, np.arange(len(ids))),
