@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import vsebench
 from tools import release
+from vsebench import errors
 from vsebench.cli import doctor
 
 if sys.version_info >= (3, 11):
@@ -19,6 +23,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCE: Any = errors._source  # before the fixture of all tests replaces it
 EXTRAS = set(PROJECT["project"]["optional-dependencies"])
 
 
@@ -143,13 +148,37 @@ def test_changelog_lists_this_version_and_its_numbers():
         assert "\n### Numbers\n" in version, f"no Numbers section under '{version.splitlines()[0]}'"
 
 
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'vsebench[text]'"),
+        ({"url": "file:///a%20b", "dir_info": {"editable": True}}, "pip install -e '/a b[text]'"),
+        ({"url": "file:///dist/vsebench.whl", "archive_info": {}}, "pip install '/dist/vsebench.whl[text]'"),
+        (
+            {"url": "https://host/vsebench.git", "vcs_info": {"vcs": "git", "commit_id": "1"}},
+            "pip install 'vsebench[text] @ git+https://host/vsebench.git'",
+        ),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_package_came(
+    origin: dict[str, Any] | None, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return None if origin is None else json.dumps(origin)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
+    monkeypatch.setattr(errors, "_source", SOURCE.__wrapped__)
+    assert errors.install("text") == command
+
+
 def test_every_extra_that_an_error_message_names_exists():
     named = {
         extra
         for package in ("vsebench", "train_reference")
         for path in (ROOT / package).rglob("*.py")
-        for found in re.findall(r"vsebench\[([a-z, ]+)\]", path.read_text(encoding="utf-8"))
-        for extra in re.split(r", *", found)
+        for found in re.findall(r"\binstall\(\W([a-z]+)\W\)|vsebench\[([a-z, ]+)\]", path.read_text(encoding="utf-8"))
+        for extra in re.split(r", *", "".join(found))
     }
     assert named - EXTRAS == set()
     assert "train" in named

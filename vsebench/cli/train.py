@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from ..errors import USAGE, MissingPackage, VsebenchError
+from ..errors import USAGE, MissingPackage, VsebenchError, install
 from ..files.regular import expanded
 from .terminal import Terminal
 
@@ -27,7 +27,7 @@ def trainer(module: str) -> Any:
         import safetensors  # noqa: F401
         import torch  # noqa: F401
     except ImportError as error:
-        raise MissingPackage(f"training needs {error.name}", fix="pip install 'vsebench[train]'") from error
+        raise MissingPackage(f"training needs {error.name}", fix=install("train")) from error
     return importlib.import_module(f"train_reference.{module}")
 
 

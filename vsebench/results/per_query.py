@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingPackage, UsageError, csv_cell
+from ..errors import MissingPackage, UsageError, csv_cell, install
 from .model import Measurement
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
@@ -60,7 +60,7 @@ def check_path(path: Path) -> Path:
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            fix = "pip install 'vsebench[formats]', or end the name in .csv"
+            fix = f"{install('formats')}, or end the name in .csv"
             raise MissingPackage("parquet needs pyarrow", where=path, fix=fix) from None
     return path
 
