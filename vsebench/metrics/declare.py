@@ -243,7 +243,7 @@ def metric(
     queries and candidates.
 
     >>> from vsebench import metric, parse
-    >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", cite=(), high=None, ks=(5,))
+    >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", high=None, ks=(5,))
     ... def found(ranks, k):
     ...     return ranks.within(k)
     >>> parse("gt:Found@5").family.formula
