@@ -24,7 +24,6 @@ from vsebench.results.document import OTHERS
 from vsebench.results.model import Measurement, fixed, printed
 from vsebench.results.report import SCHEMA, Report
 from vsebench.results.schema import faults_of
-from vsebench.results.table import grid, grids
 from vsebench.types import TestSet
 
 
@@ -171,16 +170,16 @@ def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, refuses: Re
 
 
 def test_the_table(report: Report) -> None:
-    full, folds, words = map(grid, report.tables)
+    full, folds, words = report.tables
     assert full.title == "custom · ground truth" and folds.title == "COCO 1K (mean of 5 folds)"
-    assert full.headings == ("metric", "image→text", "text→image", "sum", "queries")
-    rows = {row[0].text: [cell.text for cell in row[1:]] for row in full.rows}
+    assert [column.heading for column in full.columns] == ["metric", "image→text", "text→image", "sum", "queries"]
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in full.cells}
     assert rows["R@1"][::3] == [f"{100 * report['R@1', 'i2t'].value:.2f}", "10 / 50"]
     assert rows["RSum"] == ["", "", f"{100 * report['RSum'].value:.2f}", ""]
     assert "MedR ↓" in rows and "MeanR ↓" in rows
     assert words.literal == report.signature and "In brackets: 95 % BCa bootstrap" in words.notes[0]
     one = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", direction="t2i")
-    assert grid(one.tables[0]).headings == ("metric", "text→image", "queries")
+    assert [column.heading for column in one.tables[0].columns] == ["metric", "text→image", "queries"]
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 4])
@@ -249,7 +248,7 @@ def test_intervals_are_explained_where_there_are_some(images: int) -> None:
     from rich.console import Console
 
     console = Console(record=True, width=100)
-    terminal.show(grids(reports.report(0.1, world=reports.split(images), metrics="R@1").tables), console)
+    terminal.show(reports.report(0.1, world=reports.split(images), metrics="R@1").tables, console)
     assert ("In brackets" in console.export_text()) == (images > 1)
 
 

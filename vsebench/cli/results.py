@@ -75,7 +75,7 @@ class Output:
         from ..errors import DiskError
         from ..files.atomic import write_atomically
         from ..results import per_query as per_query_file
-        from ..results.table import grids
+        from ..results.table import visible
         from ..results.terminal import show
 
         remark(self.terminal, result)
@@ -100,7 +100,7 @@ class Output:
         except DiskError as error:  # what was computed is printed all the same
             failed = error
         if shown is None:
-            show(grids(result.tables_), self.terminal.out)
+            show(visible(result.tables_), self.terminal.out)
         else:
             (self.terminal.emit if self.printed == "json" else self.terminal.write)(shown)
         if failed is not None:
