@@ -40,7 +40,7 @@ def printable(text: str) -> str:
 
     Newlines, terminal escapes, marks of writing direction and lone surrogates become escape sequences such as
     ``\\x1b``; letters, spaces and joiners of every script stay. Everything that is printed, or written as HTML,
-    LaTeX or Markdown, passes here: tables in ``results.grid``, the rest in ``cli.terminal``.
+    LaTeX or Markdown, passes here: tables in ``results.table``, the rest in ``cli.terminal``.
     """
     return text if text.isprintable() else "".join(map(_shown, text))
 

@@ -15,10 +15,10 @@ from ..evaluation.assemble import Key as MetricKey
 from ..evaluation.assemble import interval
 from ..options import public
 from ..results.charts import Panel, curves
+from ..results.document import JOINT_SCHEMA
 from ..results.model import UNITS, Measurement, bracketed, interval_kind, interval_words
 from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
-from ..results.schema import JOINT_SCHEMA
 from ..results.table import Key, Table, Text, Value, in_order, of_paper, wide
 from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap

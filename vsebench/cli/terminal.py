@@ -76,14 +76,13 @@ class Terminal:
         if self.json:
             self.emit(document)
             return
-        from ..results.table import grid
         from ..results.terminal import show
 
         for one in shown:
             if isinstance(one, str):
                 self.say(one)
             else:
-                show([grid(one)], self.out)
+                show([one], self.out)
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
