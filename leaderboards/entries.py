@@ -264,7 +264,7 @@ def _published(path: Path, papers: Mapping[str, Any], sets: Mapping[str, Any]) -
         for cells in reader:
             where = f"line {reader.line_num}"
             if len(cells) != len(COLUMNS) or (reader.line_num == 1 and tuple(cells) != COLUMNS):
-                what = f"{where} has {len(cells)} cells, and the columns are {','.join(COLUMNS)}"
+                what = f"{where} has {len(cells)} cells, but the columns are {','.join(COLUMNS)}"
                 raise BadInput(what, fix="write these in every line, and a cell with a comma in quotes")
             record = dict(zip(COLUMNS, cells, strict=True)) | {"where": where}
             rows.setdefault((record["table"], record["line"]), []).append(record)
@@ -281,7 +281,7 @@ def _published(path: Path, papers: Mapping[str, Any], sets: Mapping[str, Any]) -
                 raise BadInput(f"{where} occurs twice", fix="remove one, or give the other row another number")
             for name in COLUMNS[2:7]:
                 if record[name] != first[name]:
-                    what = f"{where}: {name} is '{record[name]}', and '{first[name]}' in {first['where']} of its row"
+                    what = f"{where}: {name} is '{record[name]}', but '{first[name]}' in {first['where']} of its row"
                     raise BadInput(what, fix="correct it, or give the other row another number")
             if record["benchmark"] not in sets:
                 what = f"{where}: the test set '{record['benchmark']}' is unknown"
@@ -306,7 +306,7 @@ def _printed(record: Mapping[str, str], where: str) -> Number:
     value = Decimal(text) / 100 if unit == "percent" else Decimal(text)
     sums = record["metric"].partition("(")[0].removeprefix(PAPER) in ("RSum", "Nsum")
     if UNITS[unit] == "fraction" and not 0 <= value <= (6 if sums else 1):
-        raise BadInput(f"{where} is {text}, and a {unit} was expected", fix="correct the number or its unit")
+        raise BadInput(f"{where} is {text}, but a {unit} was expected", fix="correct the number or its unit")
     whole = sums or record["metric"].startswith(PAPER)
     if record["direction"] not in (*DIRECTIONS, *([""] * whole)):
         raise BadInput(f"{where}: the direction is '{record['direction']}'", fix="write i2t, t2i, or nothing for a sum")

@@ -212,9 +212,9 @@ def _index(board: Board, found: Sequence[Ranking]) -> Page:
         cited = Cell(paper["title"], f"{paper['authors']}. {paper['venue']}.", paper["url"])
         papers.append([Cell(paper["name"]), cited, *(Cell(str(n)) for n in counts)])
     lead = (
-        f"{len(board.entries)} entries with {len(stated)} numbers, each with the place it comes from: what papers "
-        "print, what is computed again from the values of every query, and what was trained here. Only numbers from "
-        f"the same protocol are ranked together. {measured} entries are measured; the others are published elsewhere."
+        f"{len(board.entries)} entries with {len(stated)} numbers, each with its source: printed in papers, "
+        "recomputed from per-query values, or trained here. Only numbers from the same protocol are ranked "
+        f"together. {measured} entries are measured; the others are published elsewhere."
     )
     headings = [Column("name"), Column("paper or file"), Column("tables", "", True), Column("numbers", "", True)]
     parts = [Part("sets", "Test sets", tables=[_overview(board, found)])]

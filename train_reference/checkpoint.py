@@ -94,7 +94,9 @@ def read(path: Path) -> Checkpoint:
         return Checkpoint(**header, tensors=tensors, path=file)
     except Exception as error:  # of safetensors, of JSON, and of a header that is not what was written
         said = error.what if isinstance(error, VsebenchError) else first_line(error)
-        raise BadInput(f"the checkpoint is damaged, or of another program: {said}", where=file, fix=FIX) from error
+        raise BadInput(
+            f"the checkpoint is damaged, or was not written by vsebench: {said}", where=file, fix=FIX
+        ) from error
 
 
 def check_same(stored: Config, config: Config, where: Path, free: tuple[str, ...] = ()) -> None:

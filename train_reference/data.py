@@ -71,7 +71,7 @@ class Images:
         taken[~mask] = 0
         finite = np.isfinite(taken).all(axis=tuple(range(rows.ndim, taken.ndim)))
         if not finite.all():
-            what = f"row {int(rows[~finite][0])} has features that are not numbers or are infinite"
+            what = f"row {int(rows[~finite][0])} has features that are NaN or infinite"
             raise BadInput(what, where=self.where, fix="compute the features of this image again")
         found = {"images": torch.from_numpy(taken), "mask": torch.from_numpy(mask)}
         return found if self.kind == "regions" else {"images": found["images"]}
@@ -256,7 +256,9 @@ class Loader:
     def make(self, items: Int) -> Batch:
         """One batch of b pairs: ``rows`` (images), ``columns`` (second items), and (b, b) ``positive`` and ``degree``.
         The degree is ``loss.scale`` times the gain; with ``loss.own_degree`` ``one`` at most 1, and 1 if positive.
-        Raises UsageError if it is outside of the range that the loss expects."""
+
+        Raises UsageError if it is outside of the range that the loss expects.
+        """
         loss, (rows, columns) = self.config.loss, np.split(items, 2) if self.alone else (items, items)
         images = self.image_of[rows]
         batch: Batch = {"items": items, "rows": self.part.images.take(images), "columns": self.second.take(columns)}

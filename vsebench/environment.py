@@ -78,7 +78,7 @@ OF_OTHERS = (
         "folder of Hugging Face, for `--gains sentence:NAME` and `vsebench encode`; by default `~/.cache/huggingface`",
         "/data/hf",
     ),
-    Variable("HF_HUB_CACHE", "the models alone; by default `hub` in `HF_HOME`", "/data/hf/hub"),
+    Variable("HF_HUB_CACHE", "only the models; by default `hub` in `HF_HOME`", "/data/hf/hub"),
     Variable("HF_HUB_OFFLINE", "1: never look for models on the network", "1"),
     Variable("HF_ENDPOINT", "a mirror of huggingface.co, from which models are downloaded", "https://hub.example.org"),
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),

@@ -179,7 +179,7 @@ def test_a_part_protects_its_files(mine: Path) -> None:
     ("words", "fix"),
     [
         ("rouge:nDCG@10", "or give judgements of yours: --judgements rouge=FILE"),
-        ("cider", "name a metric of them, such as cider:ncs"),
+        ("cider", "give a metric of these gains, such as cider:ncs"),
         ("R@1 R@5", "separate names by commas: R@1,R@5"),
         ("eccv:R@1; R@5", "separate names by commas: eccv:R@1,R@5"),
     ],

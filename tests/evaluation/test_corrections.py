@@ -212,7 +212,7 @@ def test_hubness_is_that_of_scipy(world: dict[str, Array]):
         assert report["Skewness@10", direction].value == pytest.approx(scipy.stats.skew(count))
         assert report["Anti-hubs@10", direction].value == (count == 0).mean()
     first = f"{np.argsort(-count, kind='stable')[0]} ({count.max()})"
-    said = "images among the first 10 of the most queries, of 120: " + first
+    said = "images in the top 10 of the most queries (of 120): " + first
     assert any(note.startswith(said) for note in report.notes)
     assert hubness.skewness(np.full(9, 4)) == 0
     assert hubness.anti_hubs(np.array([0, 3, 0, 1])) == 0.5

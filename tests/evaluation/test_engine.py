@@ -172,7 +172,7 @@ def test_a_run_that_ends_early_and_is_continued(
     found = vb.evaluate(**given, metrics="R@1", **again, progress=lambda *x: seen.append(x))
     finished, total = len(files) - 2, seen[0][1]
     assert seen[0][0] == finished + 1
-    assert f"resume=True: {finished} of {total} shards were finished before" in found.notes
+    assert f"resume=True: {finished} of {total} shards were already finished" in found.notes
     same_reports(vb.evaluate(**given, metrics="R@1"), found)
     assert not list(cache.glob("shards/*/*"))
 

@@ -56,7 +56,7 @@ def test_rows_in_the_order_of_a_folder_of_beir(folder: Path) -> None:
     q, d = folder.parent / "q.npy", folder.parent / "d.npy"
     report = vb.evaluate(q, d, split=str(folder), ci=0)
     assert values(report) == pytest.approx(expected(), abs=1e-12) and report["test:R@1", WAY].n == N
-    assert any(note == "test: 2 of 82 queries are not judged, and count in no metric" for note in report.notes)
+    assert any(note == "test: 2 of 82 queries are not judged and are left out of every metric" for note in report.notes)
     items = inputs.read(request(images=q, texts=d, split=folder)).split
     assert items.rows.texts and items.columns.texts
     assert dict(zip(items.columns.ids, items.columns.texts, strict=True))[CORPUS_IDS[3]] == "t3 item 3"
@@ -297,7 +297,7 @@ def test_inspect_says_what_the_files_of_a_test_set_are(folder: Path, tmp_path: P
     assert [one["name"] for one in found["arrays"]] == ["query_ids", "corpus_ids", "judgements"]
     assert found["notes"] == [f"judgements {pairs}: give them with --split FOLDER"]
     assert found["matched"] | counts == found["matched"]
-    idle = f"test: 2 of {N + 2} queries are not judged, and count in no metric"
+    idle = f"test: 2 of {N + 2} queries are not judged and are left out of every metric"
     assert idle in found["matched"]["notes"]
     assert "would be evaluated as custom: 82 queries" in cli("inspect", folder).out
     rows = (line.split("\t") for line in judged.read_text().splitlines()[1:])
@@ -334,7 +334,7 @@ def test_what_is_odd_about_a_test_set_is_noted(folder: Path, tmp_path: Path) -> 
     first = int(((near / np.linalg.norm(near, axis=1)[:, None]) @ (items / np.linalg.norm(items, axis=1)[:, None]).T)
         .argmax(axis=1).__eq__(np.arange(40)).sum())  # fmt: skip
     assert first > 30
-    said = f"the item with the id of the query is first for {first / 40:.0%} of the queries, and is not relevant"
+    said = f"the item with the id of the query is first for {first / 40:.0%} of the queries but is not relevant"
     assert any(said in one for one in report.warnings) and not any("vector of another" in one for one in report.notes)
     run = {i: [i, *(j for j in ids if j != i)] for i in ids}
     report = vb.evaluate(run={"query2corpus": run}, judgements={"j": judged}, ci=0, trust=True)
@@ -345,7 +345,7 @@ def test_what_is_odd_about_a_test_set_is_noted(folder: Path, tmp_path: Path) -> 
     assert "40 of 40 queries have the id of an item" in apart.notes
     again = np.concatenate([items, items[:2]])
     more = vb.evaluate(near, again, judgements={"j": judged}, **given | {"corpus_ids": [*ids, "y1", "y2"]})
-    assert "4 of 42 corpus items have the vector of another one, and tie with it" in more.notes
+    assert "4 of 42 corpus items have the same vector as another one and tie with it" in more.notes
     other = beir(tmp_path / "other")
     (other / "queries.jsonl").write_text((other / "queries.jsonl").read_text().replace('query 3"', 'query 4"'))
     noted = f"1 of {N + 2} queries repeat the text of another query"

@@ -139,7 +139,7 @@ def test_a_system_in_another_order_is_warned_of(rng: np.random.Generator) -> Non
     scores, right, wrong = (images @ texts.T for images, texts in (first, second, moved))
     assert not vb.evaluate(scores=scores, fuse=[right], metrics="R@1", ci=0).warnings
     (warning,) = vb.evaluate(scores=scores, fuse=[wrong], metrics="R@1", ci=0).warnings
-    assert warning.startswith("system 2: behind own items") and "in another order" in warning
+    assert warning.startswith("system 2: apart from relevant items") and "in another order" in warning
 
 
 def test_scores_of_one_direction_are_fused(systems: dict[str, Any]) -> None:

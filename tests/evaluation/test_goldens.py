@@ -130,7 +130,7 @@ def test_k_larger_than_gallery(golden: Golden, tmp_path: Path) -> None:
     report = score_file(tmp_path / "s.npy", case, [f"R@{k}", "R@2"])
     for d in ("i2t", "t2i"):
         assert 100 * report[f"R@{k}", d].value == case["expected"]["recall"]
-    assert report.warnings == (f"R@{k}: k is larger than a gallery of 2; everything counts as retrieved",)
+    assert report.warnings == (f"R@{k}: k exceeds the gallery of 2; all items count as retrieved",)
 
 
 def test_median_rank_even_count(golden: Golden) -> None:

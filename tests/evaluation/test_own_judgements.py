@@ -180,7 +180,7 @@ def test_values_are_those_of_pytrec_eval(files: Path):
         assert report[f"mine:{ours}", "i2t"].value == pytest.approx(expected, abs=1e-12), ours
     found = report["mine:nDCG@10", "i2t"].per_query
     assert found == pytest.approx([theirs[q]["ndcg_cut_10"] for q in sorted(judged)], abs=1e-6)
-    assert "mine i2t: 1 positives are not in the gallery and count as not found" in report.notes
+    assert "judgements 'mine' (i2t): 1 positive is not in the gallery and counts as not found" in report.notes
     top = [
         [judged[q].get(i, 0) > 0 for i in sorted(row, key=row.__getitem__, reverse=True)[:5]] for q, row in run.items()
     ]

@@ -38,7 +38,7 @@ def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, refu
     report = evaluate(files, {"labels": (some, of_captions)}, "mine:mAP,mine:R-P")
     assert (report["mine:mAP", "i2t"].n, report["mine:mAP", "t2i"].n) == (9, 18)
     assert any(
-        "11 of 20 images and 22 of 40 captions have no label: they are no queries" in note for note in report.notes
+        "11 of 20 images and 22 of 40 captions have no label: they are left out" in note for note in report.notes
     )
     classes = np.arange(20) % 4
     plain = evaluate(files, {"labels": (classes, np.repeat(classes, 2))}, "mine:mAP")
@@ -70,9 +70,9 @@ def test_one_note_counts_the_queries_without_a_positive(files: Path):
         f"{k} of {n} {{0}}{side}s" for k, n, side in ((rows, 20, "image"), (columns, 40, "caption")) if k
     )
     judged, of_matrix = f"mine: {counted.format('judged ')} have no ", f"mine: {counted.format('')} have no "
-    means = "they count in no metric, or as a miss with no_positive='miss'"
+    means = "they are left out of every metric, or count as a miss with no_positive='miss'"
     assert said(own) == [f"{judged}positive: {means}"]
-    means = "they are no queries, and count in no metric, with no_positive='miss' as well"
+    means = "they are left out of every metric, even with no_positive='miss'"
     assert said(positive.astype(float)) == [f"{of_matrix}entry: {means}"]
     assert said(np.ones((20, 40))) == []
 

@@ -64,7 +64,7 @@ def test_ids_of_the_base_do_not_move_what_has_none(what: str, world: dict[str, A
     named = vb.evaluate(world["images"], world["texts"], **world["ids"], **given)
     assert values(named) == values(plain)
     for report in (plain, named):
-        assert any("ids: rows are taken to be in the order of those that are evaluated" in n for n in report.notes)
+        assert any("ids: rows are assumed to be in the order of the evaluated items" in n for n in report.notes)
 
 
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
@@ -101,8 +101,8 @@ def test_a_test_set_with_an_order_of_its_own_keeps_it():
     placed = owners.with_places(split, (np.array([2, 0, 1]), None))
     assert owners.order(placed, "image") is None
     assert owners.order_note("G.npy", ["image", "caption"], placed) == (
-        "G.npy: no image and text ids: rows are taken to be in the order of mine (that of the file it was built from); "
-        "those that are evaluated have another order"
+        "G.npy: no image and text ids: rows are assumed to be in the order of mine "
+        "(the order of the file it was built from); the evaluated items have another order"
     )
 
 

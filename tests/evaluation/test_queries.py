@@ -141,7 +141,7 @@ def test_queries_that_are_not_judged_and_items_that_are_not_there(folder: Path) 
         np.concatenate([QUERIES, QUERIES[:3]]), CORPUS[:-1], query_ids=[*QUERY_IDS, "x", "y", "z"],
         corpus_ids=CORPUS_IDS[:-1], judgements=str(folder / "test.tsv"), metrics="test:Recall@90", ci=0,
     )  # fmt: skip
-    assert "test: 3 of 83 queries are not judged, and count in no metric" in more.notes and not more.warnings
+    assert "test: 3 of 83 queries are not judged and are left out of every metric" in more.notes and not more.warnings
     order = np.argsort(-(QUERIES @ CORPUS[:-1].T), axis=1)[:, :90]
     found = (np.take_along_axis(GRADES, order, axis=1) > 0).sum(1) / (GRADES > 0).sum(1)
     assert values(more)["Recall@90"] == pytest.approx(found.mean(), abs=1e-12)

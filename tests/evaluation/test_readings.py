@@ -135,4 +135,4 @@ def test_captions_of_other_images_are_noticed(told: tuple[TestSet, np.ndarray, n
     shuffled = np.random.default_rng(1).permutation(len(images))
     refuses(BadInput, evaluate, images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)
     (warning,) = evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split, trust=True).warnings
-    assert warning.startswith("captions of like wording")
+    assert warning.startswith("captions of 'mine' with similar wording")

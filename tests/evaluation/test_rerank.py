@@ -194,7 +194,7 @@ def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...], refu
     given = top_only(first, stages[2], DEPTH, np.nan)
     worst, best = int(first[3].argmin()), int(np.flatnonzero(~np.isnan(given[3]))[0])
     given[3, [best, worst]] = given[3, [worst, best]]
-    said = "1 of 540 scores are of captions that the first stage does not rank among its first 18"
+    said = "1 of 540 scores are for captions that the first stage does not rank among its first 18"
     assert any(said in n for n in evaluate(stages, "R@1", rerank={"i2t": given}).notes)
     refuses(BadInput, evaluate, stages, "R@1", rerank={"i2t": np.roll(given, 7, axis=0)})
 

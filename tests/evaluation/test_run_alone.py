@@ -117,7 +117,7 @@ def test_queries_without_a_list_are_said_and_follow_short_lists(refuses: Refuses
     assert {name: value for name, (value, _) in values(report).items()} == {
         name: pytest.approx(value, abs=1e-7) for name, value in pytrec(run, some).items()
     }
-    said = "mine, t2i: 1 of 30 lists are of queries that are not judged, and count in no metric (first: q3)"
+    said = "mine, t2i: 1 of 30 lists belong to queries without judgements and are left out of every metric (first: q3)"
     assert said in report.notes
 
 

@@ -316,7 +316,7 @@ def test_a_value_without_an_interval_is_noted():
     given: dict[str, Any] = {"judgements": judged, "metrics": "mine:R@1", "trust": True, "direction": "i2t"}
     report = vb.evaluate(scores=np.eye(12), **named, **given)
     assert report["mine:R@1", "i2t"].interval is None
-    assert "no interval of mine:R@1 i2t: the queries are of fewer than two images" in report.notes
+    assert "no interval for mine:R@1 i2t: the queries belong to fewer than two images" in report.notes
 
 
 def tables(rows: list[tuple[str, str, float]]) -> dict[str, str]:

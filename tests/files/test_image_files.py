@@ -235,7 +235,9 @@ def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
     assert notes[0].endswith("; ....")
     for file in tmp_path.glob("[1-5].jpg"):
         file.unlink()
-    assert "1 image file cannot be read: 6.jpg is no regular file" in thumbnails.make(tmp_path, split, range(7))[1][-1]
+    assert (
+        "1 image file cannot be read: 6.jpg is not a regular file" in thumbnails.make(tmp_path, split, range(7))[1][-1]
+    )
 
 
 def test_images_are_opened_in_one_place():

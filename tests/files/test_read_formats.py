@@ -245,7 +245,7 @@ def test_torch_lists(tmp_path: Path) -> None:
     raw = read_embeddings(tmp_path / "e.pt")
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS)
     assert raw.notes == (
-        "'images' is 4 arrays, a row each: 'images/0', ...",
+        "'images' is 4 arrays of one row: 'images/0', ...",
         "'text_embeddings' is 3 batches: 'text_embeddings/0', ...",
     )
     assert raw.image_ids is not None and raw.image_ids.tolist() == NAMES and raw.text_ids is not None

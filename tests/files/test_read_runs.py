@@ -174,7 +174,7 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path, refu
     found = of_lines(DISTANCES[::-1], tmp_path, "rank")
     assert lists_of(found) == {"q": ["a", "b", "c"], "p": ["a", "b"], "o": ["a"]}
     assert ties_of(found) == 1 and not found.doubt
-    assert found.notes == ("run: lists are ordered by the rank column alone",)
+    assert found.notes == ("run: lists are ordered by the rank column only",)
     refuses(BadInput, of_lines, ["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], tmp_path, "rank")
     for run in ({"1": [2]}, {"1": {2: 0.5}}, [("1", 2, 0.5)], write(tmp_path / "three", "q a 0.5\n")):
         refuses(UsageError, read, run, order="rank")
@@ -262,7 +262,7 @@ def test_minus_1_ends_a_list(form: str, counts: dict[str, int], tmp_path: Path) 
     (found,) = read(with_ends(form, counts, tmp_path))
     assert lists_of(found) == {"a": ["x", "y"], "b": ["x"], "c": ["y", "x"]}
     said = [note for note in found.notes if "end with -1" in note]
-    assert len(said) == 1 and f"{len(counts)} of 3 lists end with -1, where an index found no more" in said[0]
+    assert len(said) == 1 and f"{len(counts)} of 3 lists end with -1 (the index found no more items)" in said[0]
     assert found.ended == len(counts)
     (plain,) = read(with_ends(form, {}, tmp_path))
     assert not plain.ended and not any("-1" in note for note in plain.notes)

@@ -85,7 +85,7 @@ FOLLOWED: list[Followed | By] = [
         GOOD,
     ),
     Followed(
-        r"^(encode every (image|text) of the split and nothing else; or give|save the image ids of the data set, or "
+        r"^(encode exactly the (image|text)s of the split; or give|save the image ids of the data set, or "
         r"give) (--split custom|split='custom')",
         hostile("unknown image ids as coco-5k"),
         (hostile("unicode ids", "--split", "custom"), None),
@@ -97,7 +97,7 @@ FOLLOWED: list[Followed | By] = [
         (save("s.npz", scores=S, more=S), f"eval --scores s.npz --key scores=scores {R1}", I2T),
     ),
     Followed(
-        r"^give the file of the texts behind it: vsebench eval images.npy texts.npy; or give it with --scores if ",
+        r"^give the file of the texts after it: vsebench eval images.npy texts.npy; or give it with --scores if ",
         (both(), "eval x.npy"),
         (both(), f"eval x.npy y.npy {R1}", I2T),
         (both(), f"eval --scores s.npy {R1}", I2T),
@@ -109,18 +109,18 @@ FOLLOWED: list[Followed | By] = [
         (save("e.npz", images=X, b=Y), f"eval e.npz --key image=images --key text=b {R1}", I2T),
     ),
     Followed(
-        r"^name them with --key text=KEY, or give the file of the text vectors behind that of the images$",
+        r"^name them with --key text=KEY, or give the file of the text vectors after the file of the image vectors$",
         (save("e.npz", images=X, b=Y[:7, :3], c=Y), "eval e.npz"),
         (f"eval e.npz --key text=c {R1}", I2T),
         (both(), f"eval x.npy y.npy {R1}", I2T),
     ),
     Followed(
-        r"^save one vector a row \(join batches\), or give the scores of the model with --scores$",
+        r"^save one vector per row \(join batches\), or give the scores of the model with --scores$",
         hostile("region features"),
         (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
-        r"^save it with np.save, one row an image and one column a text; retrieved lists are given with --run$",
+        r"^save it with np.save, one row per image and one column per text; retrieved lists are given with --run$",
         hostile("scores in JSON"),
         (both(), f"eval --scores s.npy {R1}", I2T),
     ),
@@ -186,7 +186,7 @@ FOLLOWED: list[Followed | By] = [
         ("compare a.json b.json -o x.txt --format latex", "R@1"),
     ),
     Followed(
-        r"^options stand behind the command: vsebench eval FILE --json$",
+        r"^options go after the command: vsebench eval FILE --json$",
         (E, "--json eval e.npz"),
         ("eval e.npz --json", I2T),
     ),
@@ -233,7 +233,7 @@ FOLLOWED: list[Followed | By] = [
         (write("t.csv", KINDS), "slice a.json --by column --file t.csv", "long"),
     ),
     Followed(
-        r"^give them with --captions FILE \(.txt with one caption a line, or .jsonl\)$",
+        r"^give them with --captions FILE \(.txt with one caption per line, or .jsonl\)$",
         (ONE, "slice a.json --by length"),
         (write("c.txt", "a b\nc\nd e f\n" * 24), "slice a.json --by length --captions c.txt", "R@1"),
     ),
@@ -272,12 +272,12 @@ FOLLOWED: list[Followed | By] = [
         ("choice s.npy --set w", BadInput),
     ),
     Followed(
-        r"^evaluate them one by one, or all with the --split that they share$",
+        r"^evaluate them one by one, or pass the --split that they share$",
         (E, save("o.npz", image_embeddings=X[:40], text_embeddings=Y[:200]), "eval e.npz o.npz"),
         (f"eval e.npz {R1}", I2T),
         ("eval o.npz", None),
     ),
-    By(r"^send it to a file \(> FILE\), or name one with --output$", "test_streams_and_exit_codes_of_a_process"),
+    By(r"^send it to a file \(> FILE\), or set a file with --output$", "test_streams_and_exit_codes_of_a_process"),
     By(r"^leave out 'x='$", "test_the_document_is_what_compare_reads"),
     Followed(
         r"^run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file$",
@@ -292,7 +292,7 @@ FOLLOWED: list[Followed | By] = [
         ("eval e.npz --metrics R@1,R@5,recall --json", I2T),
     ),
     Followed(
-        r"^did you mean 'coco-5k' or 'coco-1k'\?; or declare a data set of your own: vsebench data build "
+        r"^did you mean 'coco-5k' or 'coco-1k'\?; or build a custom data set: vsebench data build "
         r"coco-9k --from ",
         "data build coco-9k",
         (write("captions.jsonl", ROWS), "data build coco-9k --from captions.jsonl", None),

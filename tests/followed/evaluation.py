@@ -105,7 +105,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(X, Y[MAJOR], trust=True), None),
     ),
     Followed(
-        rf"^give similarities, where larger means more similar: negate the scores, .*; {LIKE}$",
+        rf"^give similarities (larger means more similar): negate the scores, .*; {LIKE}$",
         ev(scores=-S),
         (ev(scores=S), I2T),
         (ev(scores=-S, trust=True), None),
@@ -123,7 +123,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(X, np.random.default_rng(1).permutation(Y), trust=True), None),
     ),
     Followed(
-        rf"^direction='i2t' reads it rightly, or rerank='i2t=FILE' behind embeddings; "
+        rf"^direction='i2t' reads it correctly, or rerank='i2t=FILE' after embeddings; "
         rf"t2i needs scores for the images of every text; {LIKE}$",
         ev(scores=of_top(S, "i2t", -100)),
         (ev(scores=of_top(S, "i2t", -100), direction="i2t"), I2T),
@@ -132,14 +132,14 @@ FOLLOWED: list[Followed | By] = [
         (ev(scores=of_top(S, "i2t", -100), trust=True), I2T),
     ),
     Followed(
-        rf"^direction='t2i' reads it rightly, or rerank='t2i=FILE' behind embeddings; "
+        rf"^direction='t2i' reads it correctly, or rerank='t2i=FILE' after embeddings; "
         rf"i2t needs scores for the texts of every image; {LIKE}$",
         ev(scores=of_top(S, "t2i", -100)),
         (ev(scores=of_top(S, "t2i", -100), direction="t2i"), T2I),
         (write("s.npy", of_top(S, "t2i", -100)), ev(X, Y, rerank="t2i=s.npy", rerank_depth=10), I2T),
     ),
     Followed(
-        rf"^save a number below every score in place of 0; then direction='i2t' reads it rightly, or .*; {LIKE}$",
+        rf"^save a number below every score instead of 0; then direction='i2t' reads it correctly, or .*; {LIKE}$",
         ev(scores=of_top(SHIFTED, "i2t", 0.0)),
         (ev(scores=of_top(SHIFTED, "i2t", -9.0), direction="i2t"), I2T),
         (write("s.npy", of_top(SHIFTED, "i2t", -9.0)), ev(X, Y, rerank="i2t=s.npy", rerank_depth=10), I2T),
@@ -151,7 +151,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Queries and a corpus.
     By(
-        r"^put the shares of all processes together .*; or say which items are none: candidates=FILE, exclude=FILE$",
+        r"^combine the shares of all processes .*; or say which items are not candidates: .*exclude=FILE$",
         "test_a_query_and_an_item_that_are_never_candidates_need_no_scores",
     ),
     By(r"^evaluate both in the same way; force=True compares what they share$", "test_vectors_and_a_run_are_compared"),
@@ -160,7 +160,7 @@ FOLLOWED: list[Followed | By] = [
         "test_slices_of_queries_are_of_the_metrics_that_they_have",
     ),
     By(
-        r"^name the columns in the first line: query, item and rank; trust=True ranks it as read$",
+        r"^write the column names in the first line: query, item and rank; trust=True ranks it as read$",
         "test_distances_in_a_run_are_refused_with_the_option_that_mends_it",
     ),
     # Candidates, and items that nobody judged.
@@ -177,17 +177,17 @@ FOLLOWED: list[Followed | By] = [
     ),
     # One row an item.
     Followed(
-        r"^save array.T, one row an item, if they are; otherwise give image_(id_)?of_text$",
+        r"^save array.T, one row per item, if they are; otherwise give image_(id_)?of_text$",
         ev(X[:, :8].T, Y[::5, :8].T, captions_per_image=1),
         (ev(X[:, :8], Y[::5, :8], captions_per_image=1), EIGHT_I2T),
         (ev(X[:4], Y[:20:5], image_id_of_text=np.arange(4)), None),
     ),
     Followed(
-        r"^save array.T, one row an item, if they are; otherwise give vectors of the joint space of the model",
+        r"^save array.T, one row per item, if they are; otherwise give vectors of the joint space of the model",
         ev(X.T, Y.T),
         (ev(X, Y), I2T),
     ),
-    Followed(r"^save array.T, one row an item$", ev(X.T, Y.T, **OWNED), (ev(X, Y, **OWNED), I2T)),
+    Followed(r"^save array.T, one row per item$", ev(X.T, Y.T, **OWNED), (ev(X, Y, **OWNED), I2T)),
     Followed(
         r"^leave out the rows or columns of captions that do not exist, and give image_(id_)?of_text of the others, or",
         ev(X, np.where(np.isin(np.arange(300) % 5, 4)[:, None], 0, Y)),
@@ -256,7 +256,7 @@ FOLLOWED: list[Followed | By] = [
         (write("g.npy", np.eye(60).repeat(5, 1)), ev(metrics="matrix:NCS@3", gains="g.npy"), None),
     ),
     Followed(
-        r"^(known|did you mean).*, or give judgements of yours: judgements='nope=FILE'$",
+        r"^(known|did you mean).*, or give your own judgements: judgements='nope=FILE'$",
         ev(metrics="nope:NCS@3"),
         (
             write("q.csv", "image_id,caption_id,grade\nim00,c0,1\n"),
@@ -301,7 +301,7 @@ FOLLOWED: list[Followed | By] = [
         (judged(), RIGHT_RUN),
     ),
     Followed(
-        r"^give captions_per_image=N or split; drop_last=True of a loader drops items$",
+        r"^give captions_per_image=N or pass split; a loader with drop_last=True drops items$",
         lambda: accumulated(7),
         (lambda: accumulated(7, captions_per_image=7), 1.0),
     ),
@@ -311,7 +311,7 @@ FOLLOWED: list[Followed | By] = [
         (lambda: accumulated(300, split=SPLIT), I2T),
     ),
     Followed(
-        r"^repeat the images for their captions, or name the split: Accumulator\(split=\.\.\.\)$",
+        r"^repeat the images for their captions, or pass the split: Accumulator\(split=\.\.\.\)$",
         lambda: apart(X, split=None),
         (lambda: apart(X[OWNER], split=None), I2T),
         (lambda: apart(X, split=SPLIT), I2T),
@@ -327,7 +327,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(rerank={"i2t": S}, rerank_depth=128), I2T),
     ),
     Followed(
-        r"^give them with captions=FILE \(.txt with one caption a line, or .jsonl\)$",
+        r"^give them with captions=FILE \(.txt with one caption per line, or .jsonl\)$",
         ev(metrics="cider:NCS@3"),
         (write("c.txt", "\n".join(CAPTIONS)), ev(metrics="cider:NCS@3", captions="c.txt"), None),
     ),
@@ -356,7 +356,7 @@ FOLLOWED: list[Followed | By] = [
         (save("e.npz"), ev("e.npz"), I2T),
     ),
     Followed(
-        r"^save an id of its own for every image, such as its file; give ids of classes as judgements: "
+        r"^save a separate id for every image, such as its file name; pass ids of classes as judgements: "
         r"judgements='NAME=labels:FILE'$",
         ev(image_ids=[n // 2 for n in range(60)]),
         (ev(image_ids=IDS, captions_per_image=5), I2T),
@@ -446,13 +446,13 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$", "test_what_mteb_lacks_is_refused"),
     By(
-        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|"
+        r"^(start workers \(dask worker ADDRESS\)|start it again|do not change the cache during an evaluation|"
         r"see the log of that worker and .*); "
         r"(the same command with )?(resume=True|--resume) continues",
         "test_a_run_that_ends_early_and_is_continued",
     ),
     Followed(
-        r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK\.npz:beta=20$",
+        r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank after the name: qb:BANK\.npz:beta=20$",
         ev(normalise="dsl:beta=0"),
         (ev(normalise="csls:k=10"), None),
         (ev(normalise="dsl:beta=100"), None),
@@ -474,7 +474,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Retrieved lists.
     Followed(
-        r"^store longer lists, leave these metrics out, or count what is not listed as not found with "
+        r"^store longer lists, leave these metrics out, or count missing items as not found with "
         r"(short_lists='miss'|--short-lists miss)( \(not for median and mean ranks\))?$",
         judged(metrics="mine:R@1,mine:R@10"),
         (judged(metrics="mine:R@10,mine:R@1", short_lists="miss"), 1.0),
@@ -494,7 +494,7 @@ FOLLOWED: list[Followed | By] = [
     By(r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$", "test_one_direction"),
     By(r"^leave them out or give the right --split$", "test_the_split_is_that_of_the_ids_or_named"),
     By(
-        r"^give (its scores of t2i too, or measure i2t alone:|scores of t2i too, or) direction='i2t'$",
+        r"^give (its scores for t2i too, or measure only i2t:|scores of t2i too, or) direction='i2t'$",
         "test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
     ),
     Followed(
@@ -508,7 +508,7 @@ FOLLOWED: list[Followed | By] = [
         (index_of("Flat", UNIT[0]), T2I),
     ),
     Followed(
-        r"^give whole numbers above 0, each name once, as in FILE:nprobe=16,k=1000$",
+        r"^give integers above 0, each name once, as in FILE:nprobe=16,k=1000$",
         index_of("Flat", UNIT[0], "t2i=i.faiss:k=0"),
         (index_of("Flat", UNIT[0], "t2i=i.faiss:k=1000"), T2I),
     ),

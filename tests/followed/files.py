@@ -171,8 +171,8 @@ FOLLOWED: list[Followed | By] = [
     # Objects of Python: the fix is a line that is run as it stands.
     By(r"^if you trust the file, save its arrays: d = .*", "test_the_advice_for_objects_of_python_is_followed"),
     By(r"^save ids as integers or as strings of numpy:", "test_the_advice_for_objects_of_python_is_followed"),
-    By(r"^if you trust it, save its tensors alone: d = torch\.load\(FILE, weights_only=False\)", "test_torch"),
-    By(r"^if you trust it, save its weights alone: torch\.save\(", "test_checkpoints_of_training"),
+    By(r"^if you trust it, save only its tensors: d = torch\.load\(FILE, weights_only=False\)", "test_torch"),
+    By(r"^if you trust it, save only its weights: torch\.save\(", "test_checkpoints_of_training"),
     Followed(
         r"^save it as image_embeddings = np\.stack\(image_embeddings\)\.astype\('float32'\): objects are pickles",
         (save("e.npz", image_embeddings=objects(X), text_embeddings=Y), ev("e.npz")),
@@ -192,7 +192,7 @@ FOLLOWED: list[Followed | By] = [
         (write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy"), I2T),
     ),
     Followed(
-        r"^name them with text_key=KEY, or give the file of the text vectors behind that of the images$",
+        r"^name them with text_key=KEY, or give the file of the text vectors after the file of the image vectors$",
         (save("e.npz", images=X, b=Y[:7, :3], c=Y), ev("e.npz")),
         (ev("e.npz", text_key="c"), I2T),
         (write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy"), I2T),
@@ -210,7 +210,7 @@ FOLLOWED: list[Followed | By] = [
         (save("s.npz", scores=S, images=X, texts=Y), ev(scores="s.npz", scores_key="scores"), I2T),
     ),
     Followed(
-        r"^save it with np\.save, one row an image and one column a text; retrieved lists are given with run$",
+        r"^save it with np\.save, one row per image and one column per text; retrieved lists are given with run$",
         (write("s.json", [[1, 2]]), ev(scores="s.json")),
         (write("s.npy", S), ev(scores="s.npy"), I2T),
     ),

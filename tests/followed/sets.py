@@ -98,7 +98,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^write the report again, with its per-query values$", "test_a_submission_is_computed_again"),
     By(r"^name another folder with --out$", "test_build_and_check"),
-    By(r"^name the folder with --folder, or restore the file$", "test_commands"),
+    By(r"^pass the folder with --folder, or restore the file$", "test_commands"),
     By(r"^run python -m studies\.suites NAME --out ", "test_a_suite_that_learns_prints_its_table"),
     By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
     By(r"^write the report again with vsebench eval --json$", "test_a_report_without_per_query_values"),
@@ -120,13 +120,13 @@ FOLLOWED: list[Followed | By] = [
     By(r"^save the captions alone, without", "test_a_mask_of_captions_is_refused_with_its_way_out"),
     By(r"^use backend='numpy', or hide the GPU with CUDA_VISIBLE_DEVICES=$", "test_index_of_a_gpu"),
     By(r"^use backend='numpy', or install a torch that has code for", "test_auto_leaves_a_gpu_that_does_not_work"),
-    By(r"^end what else runs on it, or use backend='numpy'$", "test_too_little_memory"),
+    By(r"^stop other programs on it, or use backend='numpy'$", "test_too_little_memory"),
     # SPICE.
     By(r"^run: vsebench cache spice --clear", "test_clear"),
     By(r"^(\(1\) .*; \(2\) )?run: vsebench spice", "test_captions_are_parsed_and_written"),
     By(r"^use a newer Java \(.*\), or give it more memory \(", "test_a_parser_that_does_not_work_is_explained"),
     By(
-        r"^pip install 'vsebench\[spice\]', which brings a Java of its own, or name one: VSEBENCH_JAVA=PATH$",
+        r"^pip install 'vsebench\[spice\]', which includes a Java, or set one: VSEBENCH_JAVA=PATH$",
         "test_missing_tools_name_the_command",
     ),
     By(
@@ -145,7 +145,7 @@ FOLLOWED: list[Followed | By] = [
     By(r"^add --labels-are classes or --labels-are numbers$", "test_the_command_asks_what_labels_are"),
     By(r"^give labels_are='classes'$", "test_missing_classes_and_strings_as_numbers"),
     By(
-        r"^name fewer queries, or leave them in the gallery \(keep_queries=True\)$|^encode it again, or rank by "
+        r"^give fewer queries, or leave them in the gallery \(keep_queries=True\)$|^encode it again, or rank by "
         r"similarity='euclidean'$",
         "test_wrong_inputs",
     ),
@@ -162,7 +162,10 @@ FOLLOWED: list[Followed | By] = [
     # Training.
     By(r"^use the same configuration, choose another folder", "test_a_loss_of_a_file_is_trained_and_resumed"),
     By(r"^continue it with the same command and --resume, or:", "test_an_interrupted_run_says_how_to_continue"),
-    By(r"^resume it \(--resume, or resume=True\), or choose another", "test_a_folder_with_a_run_is_not_overwritten"),
+    By(
+        r"^resume the run \(--resume, or resume=True\), or choose another",
+        "test_a_folder_with_a_run_is_not_overwritten",
+    ),
     By(r"^set train\.deterministic=false$", "test_pooling_without_a_deterministic_gradient_is_refused_before_training"),
     By(
         r"^set model\.crop=center, model\.pretrained=true and model\.finetune=false$",

@@ -179,7 +179,7 @@ def test_graded_metrics_in_a_report(tmp_path: Any) -> None:
     assert "|ties:expected|" in report.signature and not any("ties" in n for n in report.notes)
     by_rank = vsebench.evaluate(one, one, metrics=names, ties="optimistic", **options)
     assert "|ties:index|" in by_rank.signature
-    assert "ties is about binary judgements: graded metrics take ties in the order of the index" in by_rank.notes
+    assert "ties applies to binary judgements only: graded metrics order ties by index" in by_rank.notes
 
 
 def test_mean_is_called_expected(refuses: Refuses) -> None:

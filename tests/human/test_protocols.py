@@ -93,7 +93,7 @@ def test_crowd_takes_rated_captions_out_of_the_references(tmp_path: Path) -> Non
         "a": ["The brown dog is running ."],
         "b": ["Two men play chess in a park .", "Two people sit at a table ."],
         "c": ["A dog runs over the grass ."],
-        "(captions that are no reference)": ["A dog runs over the grass .", "A child climbs a tree ."],
+        "(captions that are not references)": ["A dog runs over the grass .", "A child climbs a tree ."],
     }
     assert len(crowd.left) == 6 and crowd.tau == "b"
     # Written for the image, though it is no reference any more.

@@ -120,7 +120,7 @@ def test_contradictions_of_a_row(tmp_path):
         line["printed"] = cell
     first, second = read(worlds.folder(tmp_path, lines)).entries
     assert {key: v.doubt for key, v in first.numbers.items() if v.doubt} == {
-        ("RSum", ""): "the six values of the row add up to 350.0, and 370.5 is printed",
+        ("RSum", ""): "the six values of the row add up to 350.0, but 370.5 is printed",
         ("R@10", "i2t"): "R@10 is 60.0, less than R@5 of the same row, 70.0",
     }
     assert not any(v.doubt for v in second.numbers.values())
@@ -136,7 +136,7 @@ def test_the_tables_of_the_papers():
     ]
     assert doubts == [
         ("biten2022semantic", "CVSE+SAM", "f30k", ("paper:Nsum", ""),
-         "the six values of the row add up to 369.0, and 387.9 is printed"),
+         "the six values of the row add up to 369.0, but 387.9 is printed"),
         ("faghri2018vsepp", "Embedding Net", "coco-1k", ("R@10", "i2t"),
          "R@10 is 69.4, less than R@5 of the same row, 79.3"),
     ]  # fmt: skip
@@ -441,7 +441,7 @@ def test_best_and_second_are_marked_and_digits_aligned():
     nsum = next(t for t in rankings(read(BOARD)) if (t.page, t.family) == ("f30k", "semantic"))
     (cell,) = [cell for row in nsum.table.rows for cell in row if cell.text.strip() == "387.9"]
     assert (cell.mark, cell.best) == ("†", "")
-    assert "† CVSE+SAM: the six values of the row add up to 369.0, and 387.9 is printed." in nsum.table.notes
+    assert "† CVSE+SAM: the six values of the row add up to 369.0, but 387.9 is printed." in nsum.table.notes
 
 
 def test_a_submission_stands_in_the_table_of_papers_where_it_follows_their_protocol(tmp_path, coco):

@@ -94,7 +94,7 @@ def test_an_interrupted_call_goes_on_with_another_number_of_devices(
     monkeypatch.setattr(parts, "BATCHES", 1)
     monkeypatch.chdir(model.parent)
     found = vsebench.encode(model, "photos", "c.csv", batch=2, device="cpu", output="again.npz")
-    assert found.notes[-1].endswith("vectors are those of an interrupted call")
+    assert found.notes[-1].endswith("vectors are from an interrupted call")
     assert Path("one.npz").read_bytes() == Path("again.npz").read_bytes()
 
 

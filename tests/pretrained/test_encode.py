@@ -221,7 +221,7 @@ def test_parts_of_other_files_models_or_settings_are_not_used(open_clip_model, d
 
     interrupt()
     found = vsebench.encode(open_clip_model, *data, batch=2)
-    assert read == [] and found.notes[-1].endswith("vectors are those of an interrupted call")
+    assert read == [] and found.notes[-1].endswith("vectors are from an interrupted call")
 
     interrupt()
     clip_models.photos(data[0], ["a.png"], seed=5)  # another image under the same name
@@ -269,7 +269,7 @@ def test_captions_that_are_cut_are_counted(open_clip_model, sentence_model, tmp_
     for model in (open_clip_model, sentence_model):
         found = vsebench.encode(model, folder, table)
         (note,) = [n for n in found.notes if "tokens" in n]
-        assert note == f"2 of 4 captions are longer than {clip_models.CONTEXT} tokens, and cut there", model
+        assert note == f"2 of 4 captions are longer than {clip_models.CONTEXT} tokens and truncated", model
         assert np.abs(found.captions.vectors[2] - found.captions.vectors[3]).max() < 1e-6
         assert np.abs(found.captions.vectors[0] - found.captions.vectors[1]).max() > 1e-3
 
@@ -284,7 +284,7 @@ def test_captions_that_are_cut_by_a_tokenizer_of_transformers(open_clip_model, s
     table = tmp_path / "long.csv"
     table.write_text(f"image,caption\na.png,dog\na.png,{full}\na.png,{full} dog\n")
     found = vsebench.encode(folder, clip_models.photos(tmp_path / "one", ["a.png"]), table)
-    assert found.notes == (f"1 of 3 captions is longer than {clip_models.CONTEXT} tokens, and cut there",)
+    assert found.notes == (f"1 of 3 captions is longer than {clip_models.CONTEXT} tokens and truncated",)
     assert re.fullmatch(r"CLIPTokenizer#[0-9a-f]{8}", found.about["tokenizer"])
     assert vsebench.encode(sentence_model, tmp_path / "one", table).about["tokenizer"] == found.about["tokenizer"]
 

@@ -204,10 +204,10 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
     found, _ = both(x, y, metrics="matrix:NCS@5,matrix:CS@20,R@1", **options)
     assert not any("numpy ranked" in note for note in found.notes)
     found, _ = both(x, y, metrics="matrix:NCS@5,matrix:Kendall,R@1", **options)
-    assert "numpy ranked deep graded metrics: a FAISS index lists the first 100 items" in found.notes
+    assert "numpy ranked deep graded metrics: a FAISS index lists only the first 100 items" in found.notes
 
 
-BINARY = "numpy ranked metrics of binary judgements: a FAISS index lists the first 24 items"
+BINARY = "numpy ranked metrics of binary judgements: a FAISS index lists only the first 24 items"
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_edge_cases_are_noted(log: Log) -> None:
         "cider: 1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
         "cider: 1 caption has fewer than 4 tokens; longer n-grams count as 0",
         "cider: 2 n-grams occur with every image of the split: weight 0",
-        "cider: 2 images have a single caption, and gain 0 with it (own=out)",
+        "cider: 2 images have only one caption, and gain 0 with it (own=out)",
     ]
     assert not whole(load(split_of([["a dog runs", "a dog"]]), {})).any()
     assert any("there is one image in the split" in note for note in log.notes)

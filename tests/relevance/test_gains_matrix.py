@@ -22,7 +22,7 @@ from vsebench.types import TestSet
 
 SPLIT = TestSet.captioned("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
 ROUNDED = ("matrix: float64: rounded to float32",)
-PLACED = "matrix: g.npy: no image and text ids: rows are taken to be in the order of those that are evaluated"
+PLACED = "matrix: g.npy: no image and text ids: rows are assumed to be in the order of the evaluated items"
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 7.5]])
 FINITE = st.floats(-1e6, 1e6, width=32)
 
@@ -61,7 +61,7 @@ def test_a_square_matrix_is_ambiguous(tmp_path: Path, log: Log) -> None:
     split = TestSet.captioned("custom", np.arange(2), np.arange(2), np.array([0, 1]))
     np.save(tmp_path / "g.npy", VALUES[:, :2])
     gains = load_gains(str(tmp_path / "g.npy"), split)
-    square = "matrix: the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
+    square = "matrix: the matrix of gains is square: its rows are read as images (else add :rows=captions)"
     assert log.notes == [square, PLACED, *ROUNDED]
     log.weights.clear()
     assert np.array_equal(gains.rows(0, 2), VALUES[:, :2])
@@ -146,6 +146,6 @@ def test_zeros_and_ones_have_no_pseudo_positives(dtype: Any, rng: np.random.Gene
     report = vsebench.evaluate(images, texts, gains=truth, ci=0, metrics="gt:nDCG@5,graded")
     for direction in ("i2t", "t2i"):
         assert report["matrix:nDCG@5", direction].value == report["gt:nDCG@5", direction].value
-    left = [note for note in report.notes if "gains of 'matrix' are 0 and 1, which are judgements" in note]
+    left = [note for note in report.notes if "gains of 'matrix' are only 0 and 1: these are binary judgements" in note]
     assert len(left) == 1 and "matrix:SR@5, " in left[0] and "nDCG" not in left[0]
     refuses(BadInput, vsebench.evaluate, images, texts, gains=truth, ci=0, metrics="matrix:R[unit=image]@1")

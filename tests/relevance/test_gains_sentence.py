@@ -141,7 +141,7 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, r
     np.save(tmp_path / "e.npy", vectors)
     plain = load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
     assert np.array_equal(whole(plain), want)
-    assert log.notes == ["sentence: e.npy: no text ids: rows are taken to be in the order of those that are evaluated"]
+    assert log.notes == ["sentence: e.npy: no text ids: rows are assumed to be in the order of the evaluated items"]
     assert dict(plain.settings).keys() == {"model", "agg", "own"}
     assert plain.settings["model"].startswith("e.npy#")
     order = np.array([2, 0, 1])
@@ -308,7 +308,7 @@ def test_without_a_network_there_is_one_attempt(fake, monkeypatch, refuses):
 
 def test_names_and_models_that_cannot_be_loaded(fake, host, log, refuses):
     gains = load_gains("sentence", split_of([0, 0, 1], captions=CAPTIONS))
-    assert log.notes[0] == "sentence: no encoder is named, all-MiniLM-L6-v2 is used"
+    assert log.notes[0] == "sentence: no encoder is given: all-MiniLM-L6-v2 is used"
     assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
     refuses(BadInput, load_gains, "sentence:no-such-model", split_of([0], captions=("a",)))
     refuses(BadInput, load_gains, "sentence:some/model", split_of([0]))

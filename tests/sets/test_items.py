@@ -246,7 +246,7 @@ def test_reference_images_that_are_no_candidates_are_last() -> None:
 NORMED = Y[:40] / np.linalg.norm(Y[:40], axis=1, keepdims=True)
 TURNED: dict[str, dict[str, Any]] = {
     "five texts an image": {"texts": Y.T},
-    "one text an image": {"texts": Y[:40].T},
+    "one text per image": {"texts": Y[:40].T},
     "one, and said so": {"texts": Y[:40].T, "captions_per_image": 1},
     "as many numbers as ids": {"texts": Y[:40].T, "image_ids": IDS, "text_ids": np.arange(40), "image_of_text": IDS},
     "ids that name the images": {

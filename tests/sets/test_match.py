@@ -44,10 +44,10 @@ def test_in_order_without_ids() -> None:
     found = match_rows(rows_with())
     assert found.split.name == "custom" and found.rows == (None, None)
     assert np.array_equal(found.split.image_of, IMAGE_OF)
-    assert found.notes == ("no ids and no image_of_text: taken to be five texts an image, in order",)
+    assert found.notes == ("no ids and no image_of_text: assumed to be five texts per image, in order",)
 
 
-@pytest.mark.parametrize(("each", "words"), [(1, "one text an image"), (2, "2 texts an image"), (5, "five texts")])
+@pytest.mark.parametrize(("each", "words"), [(1, "one text per image"), (2, "2 texts per image"), (5, "five texts")])
 def test_captions_per_image(each: int, words: str) -> None:
     found = match_rows(rows_with(n_text=4 * each), None, each)
     assert np.array_equal(found.split.image_of, np.arange(4 * each) // each) and words in found.notes[0]
@@ -147,7 +147,7 @@ def test_ids_that_do_not_give_the_image_are_refused(change: dict[str, Any], refu
 def test_captions_per_image_states_the_order_of_rows_with_ids() -> None:
     found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS), None, 5)
     assert owners(found) == dict(zip(TEXT_IDS.tolist(), IDS[IMAGE_OF].tolist(), strict=True))
-    assert found.notes[0] == "ids of no known split and no image_of_text: taken to be five texts an image, in order"
+    assert found.notes[0] == "ids of no known split and no image_of_text: assumed to be five texts per image, in order"
 
 
 SPELLINGS = ("{}", "{}.0", " {}", "+{}", "{}\n", "{:012d}.jpg", "val2014\\COCO_val2014_{:012d}.jpg", "x/{}.jpg \r\n")
@@ -300,7 +300,7 @@ def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: TestSe
     given = rows_with(5000, 25000)
     found = match_rows(given, "coco-5k")
     assert found.rows == (None, None)
-    assert found.notes == ("no image and text ids: rows are taken to be in the order of coco-5k (Karpathy order)",)
+    assert found.notes == ("no image and text ids: rows are assumed to be in the order of coco-5k (Karpathy order)",)
     given = replace(given, image_of_text=coco.image_of)
     assert match_rows(given, "coco-5k").split.name == "coco-5k"
     turned = replace(given, image_of_text=coco.image_of[::-1])

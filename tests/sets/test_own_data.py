@@ -234,7 +234,7 @@ def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     images = np.random.default_rng(0).standard_normal((IMAGES, 4))
     report = vsebench.evaluate(images, np.repeat(images, EACH, axis=0), split="mine", metrics="R@1", ci=0)
     assert report["R@1", "t2i"].value == 1.0
-    order = "in the order of mine (that of the file it was built from)"
+    order = "in the order of mine (the order of the file it was built from)"
     assert f"no image and text ids: rows are taken to be {order}" in report.notes
 
 

@@ -142,8 +142,7 @@ def test_tokens_of_pieces_are_those_of_the_caption(captions: list[str]) -> None:
 def test_uncertain_characters_are_noted() -> None:
     assert tokenise(["café “x” – ½ £5"]).notes == ()
     assert tokenise(["eine Straße", "日本 x", "x 😀"]).notes == (
-        "2 captions hold characters for which the tokens may differ from those of the Java tokeniser "
-        "(U+65E5, U+672C, U+1F600)",
+        "2 captions hold characters whose tokens may differ from the Java tokeniser (U+65E5, U+672C, U+1F600)",
     )
 
 
@@ -266,9 +265,9 @@ def evaluate(captions: list[str], **options: Any) -> vsebench.Report:
 @pytest.mark.parametrize(
     "captions,said",
     [
-        (CHINESE, "cider: 100% of the letters of the captions are of a script without spaces between words, and the"),
-        (GERMAN, "cider: 9% of the letters of the captions are not English (such as 'ü'), and the tokeniser"),
-        (["a dog"] * 9 + ["a cat", "two men"], "cider: 9 of 11 captions that were examined are the string 'a dog'"),
+        (CHINESE, "cider: 100% of the letters of the captions are in a script without spaces between words, so the"),
+        (GERMAN, "cider: 9% of the letters of the captions are not English (such as 'ü'), but the tokeniser"),
+        (["a dog"] * 9 + ["a cat", "two men"], "cider: 9 of 11 sampled captions are the string 'a dog'"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -298,7 +297,7 @@ def test_captions_of_eight_languages(real_data: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_gains_that_are_all_zero() -> None:
-    said = "no pair has a gain above 0, and all values are 0; check what the gains are made from"
+    said = "no pair has a gain above 0, so all values are 0; check what the gains are made from"
     report = evaluate(ENGLISH, gains=np.zeros((8, 8)), metrics="matrix:NCS@3,matrix:nDCG@3")
     assert f"matrix: {said}" in report.warnings
     assert report["matrix:NCS@3", "i2t"].value == 0

@@ -136,7 +136,7 @@ def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path, r
     for n, value in enumerate(values):
         best = n if value > values[best] else best
         assert (n - best == 2) == (n == len(values) - 1)
-    assert len(log) < 40 and "stopped: no better RSum in 2 epochs" in said
+    assert len(log) < 40 and "stopped: RSum did not improve in 2 epochs" in said
     for epochs in (len(log) - 1, 40, 50):  # stopped before its last epoch, then after it
         report = train.train(patient(epochs), tmp_path / "parts", resume=True, say=silent)
     for name in (checkpoint.BEST, checkpoint.LAST):

@@ -126,7 +126,7 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     lower = word.lower()
     if lower in ALL:
         found = expand(lower, list(judgements()), [DEFAULT_GAINS], lambda metric: suits(metric, {}))
-        each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
+        each, gains = "the judgements of the split, here of coco-5k", f"{DEFAULT_GAINS}, or the gains of --gains"
         through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
         return {"family": lower, "meaning": ALL[lower], "view": through, "metrics": [str(m) for m in found]}
     names = members(word)

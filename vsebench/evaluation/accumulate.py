@@ -270,7 +270,7 @@ class Accumulator:
             if known is not None and np.linalg.norm(known[1] - row) > TOLERANCE * largest:
                 raise BadInput(
                     f"{side} {key} has two vectors that differ",
-                    fix="call model.eval() (dropout is random), and check that ids are those of the rows",
+                    fix="call model.eval() (dropout is random), and check that every id belongs to its row",
                 )
             if known is None or rank < known[0]:
                 kept[key] = rank, row.copy()

@@ -288,11 +288,9 @@ def report(
     where = {d: "candidates" if limits[DIRECTIONS.index(d)] else "in the gallery" for d in DIRECTIONS}
     for d, view, ranks in ((d, view, ranks) for d, o in observed.items() for view, ranks in o.ranks.items()):
         if view in plan.judgements and (lost := ranks.relevance.unreachable):
-            note(
-                f"judgements '{view}' ({plan.split.way(d)}): {lost} positives are not {where[d]} and count as "
-                "not found",
-                weight="detail",
-            )
+            one, many = f"positive is not {where[d]} and counts", f"positives are not {where[d]} and count"
+            counted = f"{count_of(lost, one, many)} as not found"
+            note(f"judgements '{view}' ({plan.split.way(d)}): {counted}", weight="detail")
     smallest = min(data.most_of_query(side) for side in sides_of(plan.directions))
     if deep := [str(m) for m in plan.metrics if (m.k or 0) > smallest and not m.graded]:
         warn(f"{', '.join(deep)}: k exceeds the gallery of {smallest:,}; all items count as retrieved")

@@ -55,12 +55,8 @@ def read(data: Input, request: Request) -> Input:
             size = np.diff(among.allowed.indptr)
             if idle := int((size == 0).sum()):
                 of = f"of {len(size):,} queries"
-                counted = count_of(
-                    idle,
-                    f"{of} has no candidates and is left out of every metric",
-                    f"{of} have no candidates and are left out of every metric",
-                )
-                warn(f"{way}: {counted}")
+                counted = count_of(idle, f"{of} has no candidates and is", f"{of} have no candidates and are")
+                warn(f"{way}: {counted} left out of every metric")
         elif among.everything and direction in request.directions:
             note(f"{way}: all items are candidates")
     stages = {**data.stages, **({CANDIDATES: ",".join(only + without)} if only + without else {})}
@@ -115,7 +111,7 @@ def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
     least, most = int(some.min()), int(some.max())
     counted = f"{least:,} to " * (least < most) + count_of(most, "item")
     text = f"{spell(option)}: {where}, {counted} per query ({data.split.way(pairs.direction)})"
-    note(text + (f"; {count_of(lost, 'pair names an item', 'pairs name items')} outside the gallery" if lost else ""))
+    note(text + (f"; {count_of(lost, 'pair has an item', 'pairs have items')} outside the gallery" if lost else ""))
 
 
 def _addressed(pairs: Pairs, data: Input) -> Pairs:

@@ -175,7 +175,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
         UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
     """
     for path, known in job.files.items():
-        fix = "put it at the same path on all machines, best on a file system that they share"
+        fix = "put it at the same path on all machines, such as on a shared file system"
         try:
             if sha256_of(path) != known:
                 raise BadInput("differs from the file on the machine that started the evaluation", where=path, fix=fix)
@@ -419,8 +419,8 @@ def read(path: Path) -> Arrays:
     """The arrays of a shard that is finished; raises DiskError where its file has been changed or removed since."""
     arrays = store.read_arrays(path)
     if arrays is None:
-        fix = f"leave the cache alone while an evaluation runs; {spell('resume', True)} continues with the other shards"
-        raise DiskError("was changed or removed before it was read back", where=path, fix=fix)
+        fix = f"do not change the cache during an evaluation; {spell('resume', True)} continues with the other shards"
+        raise DiskError("was changed or deleted during the evaluation", where=path, fix=fix)
     return list(arrays.values())
 
 
@@ -459,7 +459,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
                 try:
                     found: tuple[str, Used, Arrays] | VsebenchError = future.result()
                 except (CancelledError, CommClosedError) as error:
-                    fix = f"start it again; {_continued()}"
+                    fix = f"start the scheduler again; {_continued()}"
                     raise _lost("the scheduler has stopped or is unreachable", fix) from error
                 except Exception as error:  # KilledWorker, where workers have ended
                     fix = "read the log of that worker; remove the worker, or give it more memory or fewer threads"

@@ -104,8 +104,7 @@ def _lists(given: Index, data: Input, request: Request, k: int) -> Indexed:
 def _items(found: Found, side: Side, rows: Int | None, given: Index) -> tuple[Int, Int]:
     """The ids of an index, ascending, and the item of each: its id, else its row in the file of vectors.
 
-    Raises:
-        BadInput: other ids, or another number of vectors.
+    Raises BadInput.
     """
     n = len(side)
     if found.size != n:
@@ -138,8 +137,7 @@ def _items(found: Found, side: Side, rows: Int | None, given: Index) -> tuple[In
 def _check(found: Found, first: Int, sampled: Int, scorer: Dot, side: Side, given: Index, trust: bool) -> None:
     """Compare the first item of every query, -1 for none, and the sampled items with the vectors of the evaluation.
 
-    Raises:
-        BadInput: the index was built from other vectors.
+    Raises BadInput.
     """
     query = np.flatnonzero(first >= 0)
     query = query[:: max(1, len(query) // MAX_QUERIES_TO_CHECK)]

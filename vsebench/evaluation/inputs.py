@@ -259,7 +259,7 @@ def lists(given: Sequence[Given], request: Request, split: TestSet | str | None)
     runs = _runs(given, request)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not request.trust:
         by_rank = f"{spell('run', 'rank:FILE')} takes the order of the rank column (or write negated distances)"
-        by_name = "name the columns in the first line: query, item and rank"
+        by_name = "write the column names in the first line: query, item and rank"
         fix = f"{by_name if doubted.rank is None else by_rank}; {spell('trust', True)} ranks it as read"
         raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
     split, runs, judged = _split_of(runs, request, split)
@@ -287,9 +287,7 @@ def _runs(named: Sequence[Given], request: Request) -> list[Pairs]:
 def _of_rows(pairs: Pairs, request: Request) -> Pairs:
     """A run, with ids where it has rows: those that are given, those of a split in its order, or the numbers of rows.
 
-    Raises:
-        UsageError: ids beside a run that has ids.
-        BadInput: other numbers of rows than ids, ids that repeat, or rows of images or texts without a direction.
+    Raises UsageError or BadInput.
     """
     given, turned = [name for name in IDS if getattr(request, name) is not None], pairs.direction == "t2i"
     if pairs.format != "rows":
@@ -297,7 +295,7 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
             raise UsageError(f"{spell(given[0])} does not apply to a run with ids", fix="leave it out")
         return pairs
     if request.ties == DOCID:
-        what = f"{spell('ties', DOCID)} does not apply to lists of row numbers, which an index has ordered"
+        what = f"{spell('ties', DOCID)} does not apply to lists of row numbers, because an index ordered them"
         raise UsageError(what, where=pairs.where, fix="leave it out, or give a run with ids and scores")
     test = load_split(request.split) if isinstance(request.split, str) and request.split != "custom" else request.split
     if pairs.direction is None and ({*given} & {*IDS[:2]} or (isinstance(test, TestSet) and not test.one_way)):
@@ -377,9 +375,7 @@ def _ids(given: Any, name: str) -> Ids | None:
 def _with_ids(raw: Raw, given: Options | None) -> Raw:
     """The rows with the ids that are given beside them: of images and texts, or of queries and a corpus.
 
-    Raises:
-        UsageError: ids of both, or beside those that the rows have.
-        BadInput: a file without ids.
+    Raises UsageError or BadInput.
     """
     named = {name: of for name in IDS if (of := getattr(given, name, None)) is not None}
     of_queries = any(name in IDS[2:] for name in named)
@@ -481,8 +477,7 @@ def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
 def _like(pairs: Pairs, runs: Sequence[Pairs], of_queries: bool) -> Pairs:
     """Judgements in the direction in which they have the queries and items of a run; ``of_queries`` have one.
 
-    Raises:
-        BadInput: they have no query of any run, or the items of a corpus as queries.
+    Raises BadInput.
     """
     found: dict[Direction | None, float] = dict.fromkeys(DIRECTIONS, 0.0)
     for run in runs:

@@ -246,7 +246,7 @@ ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that th
 OF_QUERIES = "give query_ids and corpus_ids with the rows, so that they are matched by id"
 IDS = "save every id with the row of its item: ids and rows are in different orders"
 LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
-NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
+NEGATED = "give similarities (larger means more similar): negate the scores, or reverse the lists"
 
 Suspicion = tuple[str, str]  # why input looks misread, and what to do about it
 
@@ -308,10 +308,10 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     by = "" if own.relevance.name == "gt" else f"{own.relevance.name}:"
     what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))} as read"
     if found.at_chance:
-        expected = f"where chance is {_percent(found.chance(10), 2)}"
+        expected = f"chance {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
     if (better := _better(list(readings(data, own, found, order)), as_read, found.units)) is not None:
-        what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
+        what = f"{what}; {better.words}, it would be {_percent(float(better.hits.mean()))}"
         fix = NEGATED if better.negated else LISTS if listed else rows if data.without_ids else IDS
         return what, fix
     if found.at_chance:

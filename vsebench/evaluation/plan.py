@@ -417,17 +417,11 @@ def _target(
         where = "in the gallery" if among.allowed is None else "among their candidates"
         ranks = " and ".join(str(m) for m in metrics if m.unit == "rank" and m.ranked == view)
         but = f"; {ranks} leave {'it' if lost == 1 else 'them'} out" if ranks else ""
-        warn(
-            f"judgements '{view}' ({way}): {counted} no relevant item {where} and count{'s' * (lost == 1)} as not "
-            f"found{but}"
-        )
+        as_lost = f"and count{'s' * (lost == 1)} as not found{but}"
+        warn(f"judgements '{view}' ({way}): {counted} no relevant item {where} {as_lost}")
     if out := int(relevance.size.sum() - found.relevance.size.sum()):
-        counted = count_of(
-            out,
-            "relevant item is excluded and left out of every metric",
-            "relevant items are excluded and left out of every metric",
-        )
-        note(f"judgements '{view}' ({way}): {counted}")
+        counted = count_of(out, "relevant item is", "relevant items are")
+        note(f"judgements '{view}' ({way}): {counted} excluded and left out of every metric")
     return found
 
 

@@ -207,14 +207,11 @@ def _systems(given: Any, run: bool) -> list[list[Given]]:
 
 
 def _parts(name: str, given: Any) -> list[Given]:
-    """What an option gives once or several times, or by direction.
+    """What an option gives once or several times, or by direction; raises UsageError.
 
     Args:
         name: of the option, for messages.
         given: ``i2t=FILE``, a file, an array, a list of these, or a mapping from directions to files, arrays or lists.
-
-    Raises:
-        UsageError: an unknown direction, or one without a part.
     """
     found: list[Given] = []
     mapped = isinstance(given, Mapping)
@@ -281,11 +278,7 @@ def _scores(given: Any) -> list[Given]:
 
 
 def _runs(given: Any) -> list[Given] | None:
-    """Every run that is given; None for None.
-
-    Raises:
-        UsageError: another form.
-    """
+    """Every run that is given; None for None; raises UsageError."""
     of_queries = isinstance(given, Mapping) and not any(is_path(lists) for lists in given.values())
     if of_queries and not any(direction_named(_bare(key)) in (*DIRECTIONS, ONE_WAY) for key in given):
         return [Given(None, given)] if given else None
@@ -368,7 +361,7 @@ def check_input(given: Request) -> None:
     needed = {"texts": given.images, "image_key": given.images, "text_key": given.images, "scores_key": scores}
     for name, beside in needed.items():
         if getattr(given, name) is not None and (beside is None or (name != "texts" and not is_path(beside))):
-            what = "input that has no such file" if beside is None else "an array in memory"
+            what = "an input without such a file" if beside is None else "an array in memory"
             raise UsageError(f"{spell(name)} does not apply to {what}", fix="leave it out")
     files = [one.value for one in given.scores] if given.scores else inputs[:1]
     for name in (*IDS, "image_id_of_text"):
@@ -488,8 +481,7 @@ def _spec(given: Any) -> Spec:
 def _judgements(given: Any) -> dict[str, list[Spec]]:
     """Judgements of the user by name, in all forms of ``vsebench.evaluate``; None and empty ones for none.
 
-    Raises:
-        UsageError: a name that judgements cannot have, a direction of them that is given twice, or another form.
+    Raises UsageError.
     """
     if given is not None and not is_path(given) and not isinstance(given, (list, tuple, Mapping)):
         raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")

@@ -226,8 +226,7 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
 def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Direction, plan: Plan) -> None:
     """Note scores that are missing in the top of the first stage, or of items that it does not have there.
 
-    Raises:
-        BadInput: they are more than ``MAX_MISSING`` of all.
+    Raises BadInput.
     """
     none, (own, other), split = np.isnan(scores), SIDES[direction], plan.split
     if plan.request.rerank_depth is not None:

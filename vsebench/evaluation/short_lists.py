@@ -100,7 +100,7 @@ def _short(
     detail = f"query {ids[queries[first]]} has {count_of(int(known[first]), 'usable item')} and "
     detail += f"{np.broadcast_to(wanted, known.shape)[first]:,} are needed"
     if len(absent):
-        detail = f"{len(absent):,} of {len(queries):,} lists are missing (first: that of query {ids[absent[0]]})"
+        detail = f"{len(absent):,} of {len(queries):,} lists are missing (first: the list of query {ids[absent[0]]})"
     return [Short(m, split.way(direction) or direction, detail, impossible, len(absent))]
 
 

@@ -123,8 +123,7 @@ def _check(data: Input, request: Request) -> None:
 def _without_excluded(data: Input, request: Request) -> Input:
     """The system with finite scores: a pair with the score -inf is ranked last, and other numbers for it are noted.
 
-    Raises:
-        BadInput: such pairs beside a step that would give them a score.
+    Raises BadInput.
     """
     if data.system is None:
         return data
@@ -191,7 +190,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         top = float((best == own[some]).mean())
     if top > 0.5:
         what = f"the item with the id of the query is first for {top:.0%} of the queries but is not relevant"
-        warn(f"{what}: if it is the query itself, leave it out as MTEB and BEIR do ({spell('exclude', SELF)})")
+        warn(f"{what}: if it is the query itself, exclude it as MTEB and BEIR do ({spell('exclude', SELF)})")
     elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[own >= 0].tolist()):
         # Integers, and SET:NUMBER of M-BEIR, count both sides.
         note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
@@ -336,7 +335,7 @@ def only(data: Input, request: Request) -> Input:
     if not len(kept):
         known = sorted(set().union(*map(_texts, values)))
         what = f"no {side} has {name}={','.join(sorted(wanted))}; values are {', '.join(known[:8]) or 'none'}"
-        raise BadInput(what, where=path, fix="name one of these")
+        raise BadInput(what, where=path, fix="use one of these")
     images, captions = map(np.arange, split.shape)
     if split.image_of is None:
         images, captions = (images, kept) if side == "caption" else (kept, captions)

@@ -89,7 +89,7 @@ def _members(table: _Table) -> list[Member]:
     if not vectors or (stated and "id" not in types):
         missing = "'id'" if vectors else f"'{VECTORS[0]}' or other lists of numbers"
         found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12]) or "none"
-        fix = f"{_LAYOUT}, or name the column of the vectors: {spell('image_key')} and {spell('text_key')}"
+        fix = f"{_LAYOUT}, or give the column of the vectors: {spell('image_key')} and {spell('text_key')}"
         raise BadInput(f"has no column {missing}; it has {found}", where=path, fix=fix)
     others = [name for name in types if name not in vectors and (not stated or name in _NAMES)]
     known = _read(table, [name for name in _NAMES if name in others] or [*others, *vectors][:1])
@@ -154,7 +154,7 @@ def complete(shards: list[Path], where: Path) -> list[Path]:
     tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
     if len(tables) > 1:
         what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{of}' for table, of in tables)}"
-        fix = "give the file of one, or move the shards of each table into a separate folder"
+        fix = "give the file of one table, or move the shards of each table into a separate folder"
         raise BadInput(what, where=where, fix=fix)
     if named and len(named) == len(found) != int(named[0]["of"]):
         there = {int(part["number"]) for part in named}

@@ -161,7 +161,7 @@ def no_fields(found: pd.DataFrame) -> BadInput:
     """The error for records in which ``find_fields`` finds nothing."""
     if found.attrs["layout"] == "with_ids":
         what = "has captions without ids, but the image of every caption is needed"
-        return BadInput(what, where=found.attrs["where"], fix=f"name the columns in the first line: {LAYOUT}")
+        return BadInput(what, where=found.attrs["where"], fix=f"write the column names in the first line: {LAYOUT}")
     listed = ", ".join(str(name) for name in list(found)[:12]) or "of nothing"
     return BadInput(f"has the fields {listed}, not a caption and its image", where=found.attrs["where"], fix=LAYOUT)
 

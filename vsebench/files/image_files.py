@@ -152,10 +152,9 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
 def _in_8_bits(file: Any, engine: Any) -> Any | None:
     """A grey image of more bits as one of 8, its high bits; None for an image that has 8 bits or fewer.
 
-    Pillow clips these values at 255.
+    Raises BadInput.
 
-    Raises:
-        BadInput: no file states which of its values are black and white.
+    Pillow clips these values at 255.
     """
     tags = getattr(file, "tag_v2", {})
     bits = 12 if 12 in tags.get(BITS_PER_SAMPLE, ()) else 16

@@ -123,14 +123,14 @@ def with_ids(lines: Sequence[str]) -> Rows | None:
     numbered = len(given) > 1 and first in ({0}, {1})  # the lines are counted
     texts = [found[2] for found in numbers if found] if numbered else given
     if all(map(_BESIDE_ID.fullmatch, texts)) or all(map(_BESIDE_ID.fullmatch, given)):
-        what = f"every line begins or ends with an id, which no tab, comma or bar follows: {shown(given[0])}"
+        what = f"every line begins or ends with an id without a tab, comma or bar after it: {shown(given[0])}"
         raise BadInput(
-            what, fix=f"write the id, a tab and the caption; or name the columns in the first line: {LAYOUT}"
+            what, fix=f"write the id, a tab and the caption; or write the column names in the first line: {LAYOUT}"
         )
     first_words = [re.match(r"(\d+)\s*[\t|,;]", line) for line in texts]
     if len(texts) > 1 and all(first_words) and first_words[0]:
-        what = f"line 1 begins with '{first_words[0][1]}', which may be the id of a caption, of an image, or a number"
-        raise BadInput(what, fix=f"name the columns in the first line: {LAYOUT}")
+        what = f"line 1 begins with '{first_words[0][1]}', which may be a caption id, an image id or a number"
+        raise BadInput(what, fix=f"write the column names in the first line: {LAYOUT}")
     return {"caption": texts if numbered else lines}
 
 
@@ -196,7 +196,7 @@ def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
     }  # fmt: skip
     fits = [name for name in sets if {*wanted} <= {*name.split(":"), name}]
     if len(fits) != 1 and (sets or wanted):
-        what = f"has the predictions of {len(sets)} sets: {', '.join(sets)[:300]}" if sets else "has no sets inside"
+        what = f"has predictions for {len(sets)} sets: {', '.join(sets)[:300]}" if sets else "has no sets inside"
         what += f", and {':'.join(wanted)} is none of them" if sets and not fits else ""
         one = next(iter(fits or sets), None)
         raise BadInput(what, fix=f"give one of them, as in FILE:{one}" if one else f"leave out :{':'.join(wanted)}")

@@ -168,7 +168,7 @@ class ArrayFile:
         if len(matrices) == 1:
             return matrices[0]
         named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"
-        fix = fix or f"name the array{named}"
+        fix = fix or f"give the name of the array{named}"
         what = f"has no {field.words} under a known name; it holds {describe(self.members)}"
         raise BadInput(what, where=self.path, fix=fix)
 
@@ -427,7 +427,7 @@ def pick(
     if len(found) > 1:
         fix = f"choose one with {spell(field.flag, 'KEY')}" if field.flag else "keep only one of them"
         if field is IMAGES or field is TEXTS:
-            fix = f"choose with {spell('image_key', 'KEY')} and {spell('text_key', 'KEY')}"
+            fix = f"choose the arrays with {spell('image_key', 'KEY')} and {spell('text_key', 'KEY')}"
         names = " and ".join(f"'{m.name}' {m.shape}" for m in found[:4])
         raise BadInput(f"{field.words} occur under {len(found)} names: {names}", where=where, fix=fix)
     return found[0] if found else None
@@ -456,7 +456,7 @@ def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Mem
         return found[0]
     if found:
         names = ", ".join(f"'{m.name}'" for m in found)
-        raise BadInput(f"{spell(field.flag)} '{key}' fits {names}", where=where, fix="give the name in full")
+        raise BadInput(f"{spell(field.flag)} '{key}' fits {names}", where=where, fix="give the full name")
     near = closest(key, [m.name for m in members])
     fix = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "give one of the names above"
     raise BadInput(f"has no array '{key}' ({spell(field.flag)}); it holds {describe(members)}", where=where, fix=fix)

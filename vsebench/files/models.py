@@ -60,7 +60,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
 
 
 def unreachable() -> str | None:
-    """Why the host of published models cannot be reached, found out within ``PATIENCE`` seconds; None when it can."""
+    """Why the host of published models cannot be reached within ``PATIENCE``; None if it can."""
     import urllib.error
     import urllib.request
 

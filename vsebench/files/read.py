@@ -183,7 +183,7 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         raise _not_found(file, images, texts)
     if images is texts:
         raise UsageError(
-            f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
+            f"{spell('image_key')} and {spell('text_key')} are both '{images.name}'", where=path, fix="give two arrays"
         )
     _refuse_mask(members, images, texts, path)
     described = _encoder(members)

@@ -199,11 +199,11 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     end = items.index(END) if END in items and kind.listed else -1
     with np.errstate(invalid="ignore"):
         bad = ~(np.abs(values) <= most) & (item != end)
-    _refuse_cell(bad, numbers, kind.number, "finite number", (found, items, item, queries, query))
+    _refuse_cell(bad, numbers, kind.number, "a finite number", (found, items, item, queries, query))
     ranks = None if columns["rank"] is None else [_rank(rank) for rank in found[columns["rank"]]]
     if ranks is not None:
         odd = np.array([rank is None for rank in ranks], bool)
-        _refuse_cell(odd, found[columns["rank"]].tolist(), "rank", "whole number", (found, items, item, queries, query))
+        _refuse_cell(odd, found[columns["rank"]].tolist(), "rank", "an integer", (found, items, item, queries, query))
     if not queries or (kind.needed and not given.all()):
         what = f"holds no {kind.words}" if not queries else f"has pairs without a {kind.number}"
         raise BadInput(what, where=source.where, fix=kind.layout if queries else kind.fix)
@@ -295,8 +295,7 @@ _OTHER = {name for field in ("other", "text") for name in KINDS["judgements"].fi
 def _indices(found: pd.DataFrame, name: str, source: _Source) -> tuple[list[str], Int]:
     """The different ids in a column as text, and (row,) int64 which of them each row has, -1 for an empty cell.
 
-    Raises:
-        BadInput: a cell is no id, or one that a spreadsheet has overwritten.
+    Raises BadInput.
     """
     import pandas as pd
 
@@ -309,9 +308,7 @@ def _indices(found: pd.DataFrame, name: str, source: _Source) -> tuple[list[str]
     bad = np.array([*(not text for text in names), True])[codes]  # the last is that of an empty cell
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise BadInput(
-            f"{name} is {cells[row]!r:.60}, which is not an id", where=spot(found, row), fix=source.kind.layout
-        )
+        raise BadInput(f"{name} is {cells[row]!r:.60}, not an id", where=spot(found, row), fix=source.kind.layout)
     for code, text in enumerate(names):
         if text and ("#" in text or "+" in text):
             refuse_destroyed([text], spot(found, int(np.argmax(codes == code))), lambda _: f"'{name}'")
@@ -371,14 +368,10 @@ def _refuse_repeats(
 def _in_order(
     pairs: pd.DataFrame, stated: tuple[bool, bool], end: int, of: tuple[pd.DataFrame, list[str]], source: _Source
 ) -> tuple[pd.DataFrame, int, tuple[str, ...], str]:
-    """Retrieved lists best first, without the item ``end`` (-1) at their ends.
+    """Retrieved lists best first, without the item ``end`` (-1) at their ends; raises BadInput or UsageError.
 
     Returns:
         The pairs, how many lists end with -1, notes on the order, and a doubt, see ``Pairs``.
-
-    Raises:
-        BadInput: -1 before other items, a rank that occurs twice where ranks order the items.
-        UsageError: ranks shall order the items, and there are none.
     """
     (scored, ranked), (found, queries), by_ranks = stated, of, source.order == "rank"
     if by_ranks and not ranked:

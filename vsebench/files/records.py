@@ -172,14 +172,10 @@ def _is_json(text: str) -> bool:
 
 
 def _table(text: str, mark: str, where: str) -> pd.DataFrame:
-    """The rows of a table by the names of columns. Quotes as spreadsheets write them.
+    """The rows of a table by the names of columns. Quotes as spreadsheets write them; raises BadInput.
 
     If a caption is the last of at most two columns, all behind the first separator is the caption. Quotes in a table of
     bars or tabs are part of a value if each line has as many values as there are names.
-
-    Raises:
-        BadInput: a row has more or fewer values than there are names, two columns have one name, or quotes are not
-            closed (with its line number).
     """
     names: list[str] = []
     numbers, rows, line = [], [], 1

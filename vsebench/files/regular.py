@@ -246,8 +246,8 @@ def run_folder(path: Path) -> RunFolder | None:
         raise BadInput("does not describe a run of this version", where=about, fix="train again") from error
     if found["kind"] == "labels":
         again = f"vsebench unimodal {shlex.quote(str(file))} --labels {shlex.quote(str(file))}"
-        raise BadInput("has embeddings of images alone", where=path, fix=again)
+        raise BadInput("has embeddings of images only", where=path, fix=again)
     if not os.path.isfile(file):  # noqa: PTH113 (False for a name that is too long)
-        what, fix = f"names {file.name[:100]}, which is missing", "resume the run, or encode it again"
+        what, fix = f"refers to {file.name[:100]}, which is missing", "resume the run, or encode it again"
         raise BadInput(what, where=about, fix=fix)
     return RunFolder(file, found["kind"] == "scores", None if similarity is None else str(similarity), split)

@@ -264,8 +264,7 @@ def _group(metrics: list[Metric], ranking: Ranking) -> Group:
 def _items(test: TestSet, captions: str, on: str, metric: str) -> list[tuple[Both[Int], int | None]]:
     """The rows and columns of a fold that take part; the declared split COCO 1K is measured on each of its five folds.
 
-    Raises:
-        UsageError: the split has no folds, which ``metric`` needs.
+    Raises UsageError.
     """
     rows, columns = map(np.arange, test.shape)
     if captions == "first":

@@ -29,7 +29,7 @@ from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 
 PairGain = Callable[[Int, Int], Float]  # (pair,) image and caption indices of a split -> (pair,) float64 gains
-UNREFERENCED = "(captions that are no reference)"
+UNREFERENCED = "(captions that are not references)"
 
 
 @dataclass(frozen=True, eq=False)

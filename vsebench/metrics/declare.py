@@ -83,7 +83,7 @@ WITHOUT_GROUND_TRUTH = Option(("in", "out"), "out: a query's own captions (or im
 CAPTIONS = {"all": "all captions of an image take part", "first": "only the first caption of every image takes part"}
 FOLDS = Option(
     ("split", "folds", "block"),
-    "folds: only items of the query's fold are candidates, mean over the folds; block: the first fold alone (COCO 1K)",
+    "folds: only items of the query's fold are candidates, mean over the folds; block: only the first fold (COCO 1K)",
 )
 
 

@@ -19,7 +19,7 @@ KS = (1, 5, 10)
 
 @metric(
     "nDCG@{k}",
-    formula="sum over i = 1..k of gain_i / log2(i + 1), divided by that of the k largest gains",
+    formula="sum over i = 1..k of gain_i / log2(i + 1), divided by the same sum for the k largest gains",
     cite=("jarvelin2002cumulated", *CITE),
     ks=KS,
     options={"gain": Option(("linear", "exp"), "exp: the gain of a grade g is 2^g - 1")},

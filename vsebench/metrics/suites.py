@@ -100,8 +100,8 @@ SUITES: dict[str, Suite] = {
     )
 }  # fmt: skip
 ALL = {
-    "all": "every metric in every view of the split, and every graded metric that suits its gains, "
-    "where the captions are known",
+    "all": "every metric in every view of the split, and every graded metric that suits its gains, if the captions "
+    "are known",
     "binary": "every metric of the judgements that a split has",
     "graded": "every graded metric that suits the gains",
 }

@@ -53,7 +53,10 @@ def linear(metric: Metric) -> Metric:
 
 
 def exponential(metric: Metric, grades: npt.NDArray[Any]) -> Float:
-    """The gains 2^g - 1 of grades g, float64 of the same shape; raises BadInput for any but 0, 1, ..., ``HIGHEST``."""
+    """The gains 2^g - 1 of grades g, float64 of the same shape.
+
+    Raises BadInput for grades other than 0, 1, ..., ``HIGHEST``.
+    """
     whole = (grades == np.floor(grades)) & (grades >= 0) & (grades <= HIGHEST)
     if not whole.all():
         what = f"{metric}: a gain of '{metric.view}' is {float(grades[~whole][0])!r}, but it takes integers"

@@ -77,7 +77,7 @@ def find(model: str) -> Named | None:
             raise BadInput(f"this folder has no model of {library} (no {files})", where=folder, fix=f"give {HOW}")
         return Named(library, str(folder), folder=True)
     if rest.startswith((".", "/", "~")):
-        raise BadInput("no such folder", where=rest, fix=f"give {HOW}")
+        raise BadInput("folder not found", where=rest, fix=f"give {HOW}")
     return _of_open_clip(rest) if library == OPEN_CLIP else Named(library, rest)
 
 
@@ -85,7 +85,7 @@ def require(model: Named) -> None:
     """Check that the library of a model and Pillow are installed; raises MissingPackage."""
     for module, what in ((MODULES[model.library], model.library), ("torch", "torch"), ("PIL", "Pillow")):
         if importlib.util.find_spec(module) is None:
-            raise MissingPackage(f"'{model.title}' needs {what}, which is not installed", fix=install("clip"))
+            raise MissingPackage(f"'{model.title}' needs {what}, but it is not installed", fix=install("clip"))
 
 
 def _of_open_clip(rest: str) -> Named:

@@ -195,7 +195,7 @@ def chosen(name: str) -> tuple[str, str]:
         found = device_of(None)
         failed = None if found.type == "cpu" else fault(found)
     except Exception as error:  # a broken installation raises anything
-        return "numpy", f"there is an NVIDIA driver, but torch does not import: {first_line(error)}"
+        return "numpy", f"there is an NVIDIA driver, but torch cannot be imported: {first_line(error)}"
     if failed is not None:
         return "numpy", f"torch fails on the GPU: {failed.what}; {failed.fix}"
     return (f"torch:{found}", "torch finds a GPU") if found.type != "cpu" else ("numpy", "torch finds no GPU")

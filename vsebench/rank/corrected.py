@@ -126,7 +126,7 @@ def log_sums(bank: Scorer, beta: float) -> Float:
 
 
 RULES: Mapping[str, Any] = {rule.__name__: rule for rule in (csls, dsl, qb)}
-GRAMMAR = "write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK.npz:beta=20"
+GRAMMAR = "write csls:k=10, dsl:beta=100 or qb:beta=20, a bank after the name: qb:BANK.npz:beta=20"
 
 
 class Correction(NamedTuple):

@@ -215,7 +215,10 @@ def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: i
     """(3, pair) counts of some targets, whose queries are ordered: once for all whose items are not listed."""
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
     gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
-    step, jobs = min(order.together(gallery, gallery), max(1, PART // gallery)), list[tuple[list[Targets], Int]]()
+    step, jobs = (
+        min(order.together(gallery, gallery), max(1, PART // gallery)),
+        list[tuple[list[Targets], Int]](),
+    )
     for group in (galleries, *([t] for t in dense if t.candidates.allowed is not None)):
         queries = np.unique(np.concatenate([NONE, *(t.relevance.queries for t in group)]))
         jobs += [(group, queries[a : a + step]) for a in range(0, len(queries), step)]

@@ -121,7 +121,10 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
         Ranks, whose ``depth`` is the length of each query's list, or the size of the gallery where it is complete.
     """
     counts, listed = np.zeros((3, len(relevance.items)), np.int64), np.zeros(len(relevance.items), np.bool_)
-    depth, step = np.zeros(len(lists.start) - 1, np.int64), max(1, TOGETHER // max(int(lists.depth.max(initial=1)), 1))
+    depth, step = (
+        np.zeros(len(lists.start) - 1, np.int64),
+        max(1, TOGETHER // max(int(lists.depth.max(initial=1)), 1)),
+    )
     counts[0] = lists.gallery  # behind all that are listed
     for a in range(0, len(depth), step):
         some = place(lists.rows(slice(a, a + step)), relevance, candidates)

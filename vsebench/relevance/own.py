@@ -270,7 +270,7 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
         raise UsageError(f"{where}: labels are {shown(labels)}", fix="give one label per item")
     rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
     if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
-        what = f"{where}: labels are rows of 0 and 1, which may be columns of classes, or the classes 0 and 1"
+        what = f"{where}: labels are rows of 0 and 1: either columns of classes, or the classes 0 and 1"
         raise UsageError(what, fix="give columns of classes as an array, and classes as words")
     return [[word for x in row if not missing(x) and (word := text_of(x))] for row in rows]
 

@@ -127,7 +127,7 @@ class Source:
         assert self.load is not None  # it is one of the two
         settings = {key: self.value(spec.settings, key) for key in self.settings}
         if self.captions == "needed" and test.columns.texts is None:
-            what = f"{self.name} needs the captions of split '{test.name}', which are not known"
+            what = f"{self.name} needs the captions of split '{test.name}', but they are not known"
             raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
         gains = self.load(test, spec.argument, settings)
         captions, (row, column) = np.bincount(test.owners, minlength=len(test.rows)), test.sides
@@ -245,7 +245,7 @@ def parse_spec(text: str) -> Spec:
         if not equals or key not in source.settings:
             if source.endings or (equals and "/" not in key and "." not in key):
                 if not source.settings:
-                    raise UsageError(f"{head} has no settings, so none called '{key}'", fix=f"write {head} alone")
+                    raise UsageError(f"{head} has no settings, so none called '{key}'", fix=f"write only {head}")
                 raise unknown(f"setting of {source.name}", key, source.settings)
             words.append(part)
             continue
@@ -255,7 +255,7 @@ def parse_spec(text: str) -> Spec:
         settings[key] = value
     argument = ":".join(words) or None
     if argument is not None and not source.argument and not source.endings:
-        fix = f"settings are {', '.join(source.settings)}" if source.settings else f"write {head} alone"
+        fix = f"settings are {', '.join(source.settings)}" if source.settings else f"write only {head}"
         raise UsageError(f"{head} takes no '{argument}'", fix=fix)
     return Spec(source.name, argument, settings)
 

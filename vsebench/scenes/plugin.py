@@ -14,7 +14,7 @@ from .shares import load_holds, load_match
 ENTAILS = Source(
     name="entails",
     title="Entailment",
-    meaning="every caption that is true of the image, of whichever image it was written; the complete gallery is "
+    meaning="every caption that is true of the image, whichever image it was written for; the complete gallery is "
     "ranked; scenes only",
     rule="the caption states at least one fact, and all of its facts hold in the scene of the image, from which "
     "judgements follow completely and without errors",

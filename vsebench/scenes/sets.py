@@ -138,5 +138,5 @@ def data_set(split: str) -> str | None:
     name, part = found
     usual = parse(name).name
     if usual != name:
-        raise UsageError(f"'{split}' is not written in the usual way", fix=f"write {split_name(usual, part)}")
+        raise UsageError(f"'{split}' is not in canonical form", fix=f"write {split_name(usual, part)}")
     return name

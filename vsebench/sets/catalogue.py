@@ -551,7 +551,7 @@ def _verify_split(name: str) -> list[Check]:
     if as_in_file:
         origin = f"{split.sources[0]}, in {origin}"
     else:
-        each += f", those of an image {'' if five else 'not '}together"
+        each += f", captions of an image {'' if five else 'not '}together"
     found = rows_sha256(rows)
     known = found == split.rows_sha256
     digest = f"sha256 {found[:16]}{'' if known else ', expected ' + split.rows_sha256[:16]}"

@@ -188,8 +188,7 @@ def _chosen(folder: Path, wanted: tuple[str, ...]) -> Folder:
 def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key: Key) -> tuple[Path, ...]:
     """The files of a table for a subset and a split: those of the subset, else those that all subsets share.
 
-    Raises:
-        BadInput: there is none, there are two, or a shard is missing.
+    Raises BadInput.
     """
     of = {k: v for k, v in tables.items() if k[0] == key[0]} or {k: v for k, v in tables.items() if not k[0]}
     if found := of.get(key) or (next(iter(of.values())) if len(of) == 1 else None):

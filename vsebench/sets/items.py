@@ -43,7 +43,7 @@ MIN_LINE = 8  # numbers of a line that are equal by no coincidence; rows from wh
 MAX_SHARE_OF_FILL = 0.01  # of the other scores that equal the number of the lines without scores
 MAX_SQUARE = 1 << 14  # rows of a square score matrix in which repetition is looked for
 KEY = 32  # numbers at the start of a row by which rows are told apart before they are read to their ends
-PADDED = "leave out the rows or columns of captions that do not exist, and give image_of_text of the others"
+PADDED = "leave out the rows or columns of captions that do not exist, and give image_of_text for the others"
 TOGETHER = (
     "combine the shares of all processes before you save the matrix; one share is not enough for either direction"
 )
@@ -118,7 +118,7 @@ def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
     names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
     told = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
     if share >= MIN_SHARE_OF_IDS and len(raw.images) >= MIN_LINE and not told and raw.image_of_text is None:
-        what = f"{share:.0%} of the image rows equal another one under another id, so that the ids are those of pairs"
+        what = f"{share:.0%} of the image rows equal another one under another id: the ids seem to be ids of pairs"
         raise BadInput(what, where=raw.where, fix=f"give the id of the image, the same for all its rows, or {ONCE}")
 
 
@@ -245,7 +245,7 @@ def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
 def equal_rows(rows: Array) -> Int:
     """(row,) int64 group of every row, the same for rows that are exactly equal; numbered by first occurrence.
 
-    Rows of any shape may be memory-mapped: only rows whose first ``KEY`` numbers are equal are read to their ends.
+    Rows of any shape may be memory-mapped: only rows with equal first ``KEY`` numbers are read to their ends.
     """
     flat = rows.reshape(len(rows), -1)
     start = np.ascontiguousarray(flat[:, :KEY])

@@ -109,7 +109,7 @@ def records(
                 known = {path: _records(path, inside, beside, image)}
             found = [row for row in known[path] if not part or row[1].get("split") == part]
             if not found:
-                raise BadInput(f"holds no record{part and f' whose split is {part}'}", where=path)
+                raise BadInput(f"holds no record{part and f' with split {part}'}", where=path)
             fields, (at, first_record) = [name.format(language) for name in names], found[0]
             there = [name for name in fields if _value(first_record, name) is not None]
             if _value(first_record, image) is None or not there or (each and there != fields):

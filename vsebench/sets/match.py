@@ -102,11 +102,7 @@ def match_rows(
 
 
 def _recognise(file: Raw) -> str:
-    """The split that has the ids of the file, else ``custom``.
-
-    Raises:
-        UsageError: several custom data sets, and no declared or published one, have these ids.
-    """
+    """The split that has the ids of the file, else ``custom``; raises UsageError."""
     found = split_of_ids(file.image_ids, file.text_ids)
     if found and source_of(found[0]).line(found[0]).available == "absent":
         first, *found = found
@@ -118,7 +114,7 @@ def _recognise(file: Raw) -> str:
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         if others:
-            several = f"{first} and of {' and '.join(others)}"
+            several = f"{first} and to {' and '.join(others)}"
             note(f"the ids belong to {several}: {first} is used ({options} chooses another)")
         return first
     if found:
@@ -130,10 +126,7 @@ def _recognise(file: Raw) -> str:
 def _part(file: Raw, name: str) -> str:
     """The split of a set of several, such as languages, that has the ids of the file.
 
-    Raises:
-        UsageError: the ids do not tell it.
-        BadInput: ids of one that is not built.
-        MissingPackage: none of them is built.
+    Raises UsageError, BadInput or MissingPackage.
     """
     for split in split_of_ids(file.image_ids, file.text_ids):
         if split in splits.splits_of(name):
@@ -151,8 +144,7 @@ def _part(file: Raw, name: str) -> str:
 def _by_most_ids(file: Raw, names: Iterable[str]) -> str:
     """The first of some splits that has most ids of a file, which has to have all of its ids; ``custom`` if none has.
 
-    Raises:
-        BadInput: ids are missing or unknown, or those of the other side.
+    Raises BadInput.
     """
     for known in known_splits(file, names):
         try:

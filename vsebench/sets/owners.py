@@ -183,8 +183,8 @@ def given_owners(file: Raw) -> Found:
     if as_rows is not None and as_ids is not None and len(differ := np.flatnonzero(as_rows != as_ids)):
         first = int(differ[0])
         raise BadInput(
-            f"image_of_text can be read as image rows and as image ids, which differ for {len(differ):,} of the "
-            f"{len(given):,} texts (first: text row {first}, where {shown(given[first])} is image row "
+            f"image_of_text can be read as image rows and as image ids; these readings differ for {len(differ):,} "
+            f"of the {len(given):,} texts (first: text row {first}: {shown(given[first])} is image row "
             f"{as_rows[first]} or the id of image row {as_ids[first]})",
             where=file.where,
             fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
@@ -279,7 +279,7 @@ def _of_known(file: Raw) -> Found | None:
             f"{count_of(int(absent.sum()), 'text belongs', 'texts belong')} to images that are not in the file "
             f"(first: caption {known.columns.ids[first]} of image {known.rows.ids[known.owners[first]]})",
             where=file.where,
-            fix="save the images of all texts, or leave those texts out",
+            fix="save the images of all texts, or leave these texts out",
         )
     return image_row, f"the image of every text is known from the ids of {known.name}"
 
@@ -287,8 +287,7 @@ def _of_known(file: Raw) -> Found | None:
 def _numbered_names(file: Raw, judged: bool) -> Found | None:
     """(text,) image row of every text if text ids are the id of an image, ``#`` and a number: ``1007.jpg#0``.
 
-    Raises:
-        BadInput: most text ids name an image in this way, and others do not; nothing is ``judged``.
+    Raises BadInput.
     """
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None

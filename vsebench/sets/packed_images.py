@@ -158,11 +158,10 @@ def _of_archive(path: Path) -> Iterator[Found]:
 def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[str], str]:
     """What the names of an image and of its captions share: all before the first dot, as webdataset writes them.
 
+    Raises BadInput.
+
     Names with several dots are split at the last one if the first one gives two images a key, or captions another
     name than KEY.txt, and if the last one is one to one.
-
-    Raises:
-        BadInput: two images have one key.
     """
 
     def first(name: str) -> str:
@@ -189,7 +188,7 @@ def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[
 def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
     where, stream = f"{path}: {name}", archive.extractfile(member)
     if member.size > _LARGEST or stream is None:
-        raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store captions alone")
+        raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store only captions")
     try:
         text = stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:

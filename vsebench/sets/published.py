@@ -317,7 +317,7 @@ def _check(found: PublishedSet, rows: CaptionRows) -> None:
         fix = "give the complete set; build a part of it as a custom data set, under another name"
         raise BadInput(what, where=rows.origin, fix=fix)
     if found.sha256 and rows_sha256(rows) != found.sha256:
-        what = f"these are not the ids of '{found.name}', or in another order (the numbers are right)"
+        what = f"the ids are not the ids of '{found.name}', or are in another order (the counts match)"
         raise BadInput(what, where=rows.origin, fix="give the files as they were published")
 
 

@@ -66,7 +66,7 @@ _COCO_CITE = (
     "Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; Chen et al., Microsoft COCO Captions, "
     "arXiv 1504.00325; split of Karpathy and Fei-Fei, Deep Visual-Semantic Alignments, CVPR 2015"
 )
-_COCO_LICENCE = "terms of use at cocodataset.org; vsebench reads your own copy and redistributes nothing"
+_COCO_LICENCE = "terms of use at cocodataset.org; vsebench reads your copy and redistributes nothing"
 _COCO_SOURCES = (
     "packages eccv_caption and pycocoevalcap (extra text)",
     "captions_val2014.json of the official annotations",
@@ -111,7 +111,7 @@ DECLARED: dict[str, DeclaredSplit] = {
                 "Young et al., From Image Descriptions to Visual Denotations, TACL 2014; split of Karpathy and "
                 "Fei-Fei, Deep Visual-Semantic Alignments, CVPR 2015"
             ),
-            licence="distributed for research use; vsebench reads your own copy and redistributes nothing",
+            licence="distributed for research use; vsebench reads your copy and redistributes nothing",
             sources=("Karpathy's dataset_flickr30k.json", "JSON lines with image, caption_index, caption"),
         ),
     )
@@ -252,7 +252,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionR
         what = f"{count_of(n_caption, 'caption')} of {count_of(n_image, 'image')}; "
         what += f"'{name}' has {split.captions:,} of {split.images:,}"
     elif not is_split(split, rows.image_id, rows.caption_id):
-        what = f"these are not the ids of '{name}': {_first_other(rows, split)} (the numbers are right)"
+        what = f"these are not the ids of '{name}': {_first_other(rows, split)} (the counts match)"
     elif split.order == "package" and not ids_installed():
         what = f"the ids of '{name}' in another order"
         fix = f"{install('text')} (it holds the order), or give a file in Karpathy's order"

@@ -416,8 +416,8 @@ def _notes(captions: Sequence[str]) -> tuple[str, ...]:
     characters = sorted(set(_UNCERTAIN.findall("".join(uncertain))))
     shown = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
     return (
-        f"{count_of(len(uncertain), 'caption holds', 'captions hold')} characters for which the tokens may differ from "
-        f"those of the Java tokeniser ({shown})",
+        f"{count_of(len(uncertain), 'caption holds', 'captions hold')} characters whose tokens may differ from the "
+        f"Java tokeniser ({shown})",
     )
 
 

@@ -87,7 +87,7 @@ def of_captions(captions: Sequence[str]) -> list[str]:
     found = []
     string, times = Counter(some).most_common(1)[0] if some else ("", 0)
     if len(some) >= FEW and times > SAME * len(some):
-        found.append(f"{times:,} of {len(some):,} captions that were examined are the string '{string[:40]}'")
+        found.append(f"{times:,} of {len(some):,} sampled captions are the string '{string[:40]}'")
     count = Counter(c for caption in some for c in caption if c.isalpha())
     total = max(1, count.total())
     foreign = {c: n for c, n in count.items() if not c.isascii()}
@@ -97,13 +97,13 @@ def of_captions(captions: Sequence[str]) -> list[str]:
     )
     if unspaced > MOST * total and unspaced > LONG * runs:
         found.append(
-            f"{unspaced / total:.0%} of the letters of the captions are of a script without spaces between words, and "
-            "the tokeniser takes phrases for words: give captions with spaces between words"
+            f"{unspaced / total:.0%} of the letters of the captions are in a script without spaces between words, "
+            "so the tokeniser reads phrases as words: give captions with spaces between words"
         )
     elif (share := sum(foreign.values()) / total) > FOREIGN:
         example = max(foreign, key=lambda c: (foreign[c], c))
         found.append(
-            f"{share:.0%} of the letters of the captions are not English (such as '{example}'), and the tokeniser was "
-            "made for English: forms of a word count as different words"
+            f"{share:.0%} of the letters of the captions are not English (such as '{example}'), but the tokeniser "
+            "was made for English: forms of a word count as different words"
         )
     return found

@@ -189,7 +189,7 @@ def read_word_vectors(path: Path, wanted: Iterable[str]) -> tuple[tuple[str, ...
         number, text = found[name]
         values = _numbers(text.split(sep))
         if values is None or not np.abs(values).max() <= np.finfo(np.float32).max:
-            what = f"line {number} has a field that is no number, or not finite in float32"
+            what = f"line {number} has a field that is not a number, or is not finite in float32"
             raise BadInput(what, where=path, fix=TEXT_FORM)
         vectors[row] = values
     return tuple(words), vectors.astype(np.float32)

@@ -51,7 +51,7 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
         if argument is None:
             note(f"no encoder is given: {MINILM} is used")
         if test.columns.texts is None:
-            what = f"sentence needs the captions of split '{test.name}', which are not known"
+            what = f"sentence needs the captions of split '{test.name}', but they are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
         model = find(argument or MINILM)
         vectors, identity = embed(test.columns.texts, model), model.identity

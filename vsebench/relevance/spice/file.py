@@ -147,7 +147,7 @@ def unpack(path: Path) -> Tuples:
     if (len(found.texts), len(found.synsets)) != said:
         what = f"{count_of(len(found.texts), 'caption')} and {count_of(len(found.synsets), 'word')} are in it, "
         what += f"its first line declares {shown(said[0])} and {shown(said[1])}"
-        raise BadInput(what, where=path, fix="copy or export it again, it is not complete")
+        raise BadInput(what, where=path, fix="copy or export it again: it is not complete")
     return complete(found, path)
 
 
@@ -248,7 +248,7 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
         parts = ids.split()
         if word in table or not tab or not all(part.isdecimal() and len(part) < 18 for part in parts):
             fix = "give every word one line: the word, a tab, and synset ids separated by spaces"
-            what = f"{shown(line)} is not the one line of synsets of a word"
+            what = f"{shown(line)} is not a word with its synsets, or repeats a word"
             raise BadInput(what, where=f"{os.fspath(path)}: line {number}", fix=fix)
         table[word] = frozenset(map(int, parts))
     return table

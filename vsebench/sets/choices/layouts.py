@@ -94,7 +94,7 @@ LAYOUTS: dict[str, Layout] = {
         ),
         Layout(
             "valse", ("image_file", "caption", "foil"), _valse, "the folder data of Heidelberg-NLP/VALSE on GitHub",
-            "fewer than two of three annotators chose the caption alone",
+            "fewer than two of three annotators chose only this caption",
             ("existence", "plurals", "counting-hard", "counting-small-quant", "counting-adversarial", "relations",
             "action-replacement", "actant-swap", "coreference-standard", "coreference-hard", "foil-it"),
         ),

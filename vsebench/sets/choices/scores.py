@@ -141,8 +141,7 @@ def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[st
 def _of_pairs(names: Iterable[str], path: Path) -> list[str]:
     """The four columns whose names state an image and a caption, in the order of the pairs; none if not all do.
 
-    Raises:
-        BadInput: two columns that state the same pair.
+    Raises BadInput.
     """
     found: dict[tuple[int, ...], str] = {}
     for name in names:
