@@ -114,7 +114,7 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, refuses: Refuses)
     kinds = {
         "".join(word)
         for file in Path(vsebench.__file__).parent.rglob("*.py")
-        for word in re.findall(r'"vsebench/([\w-]+)/1"|    kind = "(\w+)"', file.read_text(encoding="utf-8"))
+        for word in re.findall(r'"vsebench/([\w-]+)/1"|kind ?= ?"(\w+)"', file.read_text(encoding="utf-8"))
     }
     assert set(OTHERS) < kinds and {"comparison", "agreement", "slices"} < set(OTHERS)
 

@@ -52,7 +52,8 @@ def read(path: Path, parse: Parse) -> Report:
         spoken = len({report.split for _, report in found}) > 1
         fix = "give it to vsebench compare"
         if spoken:
-            fix = "give the report of one language; vb.joint and vsebench export --to mteb read the table"
+            reads = "vsebench show and vsebench export read" if of_command() else "vb.compare(FILE, tests=False) reads"
+            fix = f"give the report of one language; {reads} the table"
         what = f"holds the reports of {len(found)} {'languages' if spoken else 'systems'}: {names}"
         raise BadInput(what, where=path, fix=fix)
     return found[0][1]

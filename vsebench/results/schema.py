@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..types import Direction
 
-JOINT_SCHEMA = "vsebench/joint/1"
+JOINT_SCHEMA = "vsebench/joint/2"
 # By the type of the error, without the ending that says what was given; fields in braces are those of its context.
 _SENTENCES = {
     "missing": "is missing",
@@ -144,7 +144,7 @@ class JointDocument(_Strict):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
-    schema_: Literal["vsebench/joint/1"] = Field(alias="schema")
+    schema_: Literal["vsebench/joint/2"] = Field(alias="schema")
     split: str
     notes: list[str]
     warnings: list[str]
