@@ -21,8 +21,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.files import read
 from vsebench.files.members import opened
 from vsebench.files.read import group, holds_both
-from vsebench.results.grid import Cell, Grid
-from vsebench.results.table import grid
+from vsebench.results.table import Column, Table, Text
 from vsebench.results.terminal import text
 
 read_embeddings = partial(with_notes, read.read_embeddings)
@@ -65,8 +64,9 @@ def test_systems_are_rows_and_the_recalls_of_papers_are_columns(two: list[Path])
 
 
 def test_groups_leave_room_for_asides_and_their_own_width() -> None:
-    row = (Cell("a"), Cell("1", aside="[0, 2]"), Cell("2"), Cell("3"))
-    drawn = Grid("t", ("s", "x", "y", "z"), (True, *[False] * 3), (row,), groups=("", "left", "left", "a wide group"))
+    groups = {"x": "left", "y": "left", "z": "a wide group"}
+    columns = (Column("s", words=True), *(Column(name, group=group) for name, group in groups.items()))
+    drawn = Table("", "t", columns, (("a", Text("1", None, "[0, 2]"), "2", "3"),))
     page = vsebench.results.latex.latex([drawn])
     assert r" & \multicolumn{3}{c}{left} & \multicolumn{1}{c}{a wide group} \\" in page
     assert r"\cmidrule(lr){2-4} \cmidrule(lr){5-5}" in page
@@ -79,12 +79,12 @@ def test_views_have_tables_of_their_own() -> None:
     ids = {"image_ids": np.arange(N), "text_ids": np.arange(N * EACH), "captions_per_image": EACH}
     options = {**ids, "judgements": judged, "metrics": "R@1,mine:mAP@R,mine:R@1", "ci": 0}
     reports = {name: vsebench.evaluate(IMAGES, texts(share), **options) for name, share in (("a", 0.1), ("b", 2.0))}
-    grids = [grid(table) for table in vsebench.compare(reports, tests=False).tables]
-    assert [(g.title, g.headings) for g in grids] == [
+    tables = vsebench.compare(reports, tests=False).tables
+    assert [(table.title, tuple(column.heading for column in table.columns)) for table in tables] == [
         ("custom · ground truth", ("system", "R@1", "R@1")),
         ("custom · mine", ("system", "mAP@R", "R@1", "mAP@R", "R@1")),
     ]
-    assert not grids[0].notes and grids[1].notes
+    assert not tables[0].notes and tables[1].notes
 
 
 def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, refuses: Refuses) -> None:

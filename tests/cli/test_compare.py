@@ -16,12 +16,12 @@ from tests import oracle_stats as oracle
 from tests import reports
 from tests.commands import cli, refused
 from tests.messages import Pinned
-from vsebench.results.grid import Cell, Grid
 from vsebench.results.html import page
 from vsebench.results.latex import latex
 from vsebench.results.markdown import markdown
 from vsebench.results.model import signed
 from vsebench.results.render import Result
+from vsebench.results.table import Column, Entry, Table, Text, Value
 
 
 def compared(systems: Any, **options: Any) -> Result:
@@ -233,36 +233,42 @@ def test_other_splits_are_compared_only_by_force(three: list[str], tmp_path: Pat
 
 
 def test_cells_that_could_break_a_table() -> None:
-    row = Cell("[0] \\ {z}", "2"), Cell("1", aside="[0, 1]", best=True)
-    grid = Grid("a|b <i>\n", ("x", "[y]"), (True, False), (row,), ("n_1 %",))
-    assert "{}[0] \\textbackslash{} \\{z\\}\\textsuperscript{2} & \\textbf{1} & [0, 1] \\\\" in latex([grid])
-    assert "| \\[0\\] \\\\ {z}<sup>2</sup> | **1** \\[0, 1\\] |" in markdown([grid])
-    html = page("t", [grid])
+    rows = ((Text("[0] \\ {z}", None), Value(0.01, interval=(0, 0.01), mark="2", bold=True)),)
+    table = Table("", "a|b <i>\n", (Column("x", words=True), Column("[y]")), rows, notes=("n_1 %",))
+    shown = "{}[0] \\textbackslash{} \\{z\\} & \\textbf{1.00}\\textsuperscript{2} & [0.00, 1.00] \\\\"
+    assert shown in latex([table])
+    assert "| \\[0\\] \\\\ {z} | **1.00**<sup>2</sup> \\[0.00, 1.00\\] |" in markdown([table])
+    html = page("t", [table])
     assert "<h2>a|b &lt;i&gt;\\n</h2>" in html
-    assert "<td class='n'><b>1</b></td><td class='beside'><span class='aside'>[0, 1]</span></td>" in html
-    empty = Grid("", (), (), (), ("only words",))
+    assert "<td class='n'><b>1.00</b><sup style='width:1ch'>2</sup></td><td class='beside'>" in html
+    empty = Table(notes=("only words",))
     assert latex([empty]).endswith("% only words\n")
     assert "<table" not in page("t", [empty]) and "|" not in markdown([empty])
 
 
 def test_numbers_line_up() -> None:
-    rows = (
-        (Cell("*a_%&#|x-1"), Cell("-1.20", "-", best=True), Cell("-0.5", aside="[-1, -0.2]"), Cell("3", "ab")),
-        (Cell("b"), Cell("12.00"), Cell("0"), Cell("1e-05")),
+    rows: tuple[tuple[Entry, ...], ...] = (
+        (
+            "*a_%&#|x-1",
+            Value(-0.012, mark="-", bold=True),
+            Value(-0.5, "tau", (-1, -0.2)),
+            Value(3, "count", mark="ab"),
+        ),
+        ("b", Value(0.12), Value(0, "tau"), Value(1e-5, "probability")),
     )
-    grid = Grid("", ("x", "y", "z", "w"), (True, False, False, False), rows)
-    tex = latex([grid]).splitlines()
+    table = Table(columns=(Column("x", words=True), *map(Column, "yzw")), rows=rows)
+    tex = latex([table]).splitlines()
     assert tex[1] == r"\begin{tabular}{lrr@{ }lr}"
     assert tex[3] == r"x & y & \multicolumn{2}{c}{z} & w \\"
     assert tex[5] == (
         r"{}*a\_\%\&\#\textbar{}x-1 & \textbf{$-$1.20}\textsuperscript{$-$} & "
-        r"$-$0.5 & [$-$1, $-$0.2] & 3\textsuperscript{ab} \\"
+        r"$-$0.50 & [$-$1.00, $-$0.20] & 3\textsuperscript{ab} \\"
     )
     # a number without a mark leaves the room of one
     raised = r"\hphantom{\textsuperscript{%s}}"
-    assert tex[6] == rf"b & 12.00{raised % '$-$'} & 0 &  & 1e$-$05{raised % 'ab'} \\"
+    assert tex[6] == rf"b & 12.00{raised % '$-$'} & 0.00 &  & 1e$-$05{raised % 'ab'} \\"
     assert all(line.count("{") - line.count(r"\{") == line.count("}") - line.count(r"\}") for line in tex)
-    html = page("t", [grid])
+    html = page("t", [table])
     assert "<th class='n' colspan='2'>z</th>" in html
     # a number without a mark leaves the room of one
     assert "<b>-1.20</b><sup style='width:1ch'>-</sup>" in html and "12.00<sup style='width:1ch'></sup>" in html

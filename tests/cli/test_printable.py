@@ -21,10 +21,10 @@ from tests.hostile import good
 from vsebench.analysis.agree import agree
 from vsebench.analysis.compare import compare
 from vsebench.analysis.slices import slice
+from vsebench.cli.results import write_per_query
 from vsebench.errors import count_of, printable
 from vsebench.human import figure
 from vsebench.human.study import correlate
-from vsebench.results import per_query
 from vsebench.results.packed import pack, unpack
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
@@ -246,7 +246,7 @@ def test_ids_and_names_in_no_encoding_are_written(three: list[Report], tmp_path:
     text = (tmp_path / "a.json").read_text(encoding="utf-8")
     assert shown_in(text) == set() and json.loads(text)["split"] == EVIL, "JSON loses nothing"
     for ending in ("csv", "parquet"):
-        per_query.write(three[0].per_query(), tmp_path / f"q.{ending}")
+        write_per_query(three[0].per_query(), tmp_path / f"q.{ending}")
     assert "\\udc80" in (tmp_path / "q.csv").read_text(encoding="utf-8")
     items = three[0].items
     assert items is not None and unpack(pack(items.rows.ids)).tolist() == items.rows.ids.tolist()

@@ -19,9 +19,9 @@ from tests import leaderboard_worlds as worlds
 from tests import reports
 from tests.commands import cli, refused
 from tests.hostile import good
+from vsebench.cli.results import write_per_query
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell, printable
-from vsebench.results import per_query
 
 
 @pytest.mark.parametrize("value", ["0", "many", "-1", "1.5", "", "9999999"])
@@ -141,5 +141,5 @@ def test_formulas_in_ids_are_text_in_per_query_values(tmp_path):
     ids = np.array(["=1+1", "-5", "a"])
     split = vsebench.TestSet.captioned("custom", ids, ids, np.arange(3))
     report = vsebench.evaluate(np.eye(3), np.eye(3), split=split, metrics="R@1", trust=True, ci=0)
-    per_query.write(report.per_query(), tmp_path / "q.csv")
+    write_per_query(report.per_query(), tmp_path / "q.csv")
     assert sorted({row["query"] for row in csv.DictReader((tmp_path / "q.csv").open())}) == ["'=1+1", "-5", "a"]

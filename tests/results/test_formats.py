@@ -23,10 +23,9 @@ from vsebench.cli import PANELS
 from vsebench.cli.signatures import GIVEN, PYTHON, Command
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
-from vsebench.results.grid import Cell, Grid
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
-from vsebench.results.table import Column, Table, Value, grids
+from vsebench.results.table import Column, Table, Text, Value
 from vsebench.results.terminal import show, text
 
 NAMES = ("report", "comparison", "agreement", "slices", "study", "page", "choices")
@@ -155,15 +154,13 @@ def test_a_terminal_of_any_width(results: dict[str, Rendered], width: int, monke
 def test_numbers_are_folded_last() -> None:
     from rich.console import Console
 
-    grid = Grid(
-        "", ("a heading of many words", "value"), (True, False),
-        tuple((Cell("word " * 6), Cell("123,456.78", aside="[100,000.00, 200,000.00]")) for _ in range(2)),
-    )  # fmt: skip
+    row = "word " * 6, Text("123,456.78", None, "[100,000.00, 200,000.00]")
+    table = Table(columns=(Column("a heading of many words", words=True), Column("value")), rows=(row, row))
     console = Console(record=True, width=28)
-    show([grid], console)
+    show([table], console)
     drawn = console.export_text()
     assert drawn.count("123,456.78") == 2 and max(map(len, drawn.splitlines())) <= 28
-    assert text([Grid("", (), (), (), ("only words",), "a:b|" * 60)]).endswith("a:b|" * 60)
+    assert text([Table(notes=("only words",), literal="a:b|" * 60)]).endswith("a:b|" * 60)
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
@@ -172,8 +169,8 @@ def test_the_best_two_values(higher_is_better: bool) -> None:
 
     def marked(*values: float | None) -> str:
         column = [Value(v if v is None else sign * v, higher_is_better=higher_is_better) for v in values]
-        (drawn,) = grids([Table("t", "", (Column("a"),), tuple((v,) for v in column), best="column")])
-        return "".join("b" if c.best else "s" if c.second else "-" for (c,) in drawn.rows)
+        cells = Table("t", "", (Column("a"),), tuple((v,) for v in column), best="column").cells
+        return "".join("b" if c.best else "s" if c.second else "-" for (c,) in cells)
 
     assert marked(0.2, 0.5, None, 0.4) == "-b-s" and marked(0.5, 0.5, 0.1) == "bbs"
     assert marked(0.5, 0.4, None) == "b--"  # of two the second is the other one

@@ -20,7 +20,6 @@ from vsebench.analysis import page_queries, thumbnails
 from vsebench.errors import BadInput, UsageError
 from vsebench.results import explorer
 from vsebench.results.charts import Mark, Panel, write
-from vsebench.results.table import grid
 
 IMAGES, PER = 12, 3
 HOSTILE = (
@@ -88,7 +87,7 @@ def test_what_the_page_has(page):
 def test_the_summary_has_intervals_and_marks(page, reports):
     first = next(iter(reports.values()))["R@1", "t2i"]
     low, high = (f"{100 * end:.2f}" for end in first.interval)
-    row = next(row for row in grid(page.tables[0]).rows if row[0].text == "R@1" and "text→image" in row[1].text)
+    row = next(row for row in page.tables[0].cells if row[0].text == "R@1" and "text→image" in row[1].text)
     assert row[2].text == f"{100 * first.value:.2f}" and row[2].aside == f"[{low}, {high}]"
     assert row[2].best and row[2].mark == "c"  # the second is no worse with certainty
 

@@ -19,8 +19,8 @@ from tests import reports
 from tests.messages import Refuses
 from vsebench.analysis import systems
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.ids import places
 from vsebench.results.packed import pack, unpack
-from vsebench.results.values import places
 
 NUMBERS = hnp.arrays(np.float64, st.integers(0, 20), elements=st.floats(allow_nan=False, allow_infinity=False))
 WHOLE = hnp.arrays(np.int64, st.integers(0, 20), elements=st.integers(-(2**62), 2**62))

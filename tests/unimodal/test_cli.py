@@ -11,7 +11,7 @@ import pytest
 import vsebench
 from tests.commands import cli, document, refused
 from vsebench.metrics import parse
-from vsebench.results.document import read as read_document
+from vsebench.results.report import read as read_document
 
 
 @pytest.fixture

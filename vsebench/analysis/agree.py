@@ -15,11 +15,10 @@ from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import check_word, public, spell
 from ..results import table
-from ..results.model import UNDEFINED, Resampling, fixed, interval_words
+from ..results.model import SIDE, UNDEFINED, Resampling, fixed, interval_words
 from ..results.render import Rendered
 from ..results.table import Table, Text, Value, sentences, way
 from ..results.table import label as name
-from ..results.values import SIDE
 from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare

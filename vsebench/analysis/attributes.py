@@ -14,7 +14,7 @@ from ..files.columns import of_items
 from ..files.records import missing
 from ..options import spell
 from ..relevance.sources import is_gains
-from ..results.values import SIDE
+from ..results.model import SIDE
 from ..sets.match import Captions, is_file, with_captions
 from ..types import DIRECTIONS, ONE_WAY, Direction, Float, Modality, TestSet
 

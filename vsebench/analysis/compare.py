@@ -376,12 +376,9 @@ def tested(
     words = OF_RUNS if every.by_runs else ONE_RUN
     notes = [words.format(*[of.units] * 2)] * any(one.p is not None for one in found)
     notes += [*every.notes, *(() if every.by_runs else shared.by_number(systems))]
-    alone = [
-        _without_user(one.key[0])
-        for one in found
-        if one.key in of_tests and one.key[0].graded and not one.of_candidates
-    ]
-    notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] * bool(alone)
+    bare = [one.key[0] for one in found if one.key in of_tests and one.key[0].graded and not one.of_candidates]
+    alone = map(_without_user if mean else str, bare)
+    notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] if bare else []
     notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     settings = {
         **({"sets": list(every.sets), "averaged": every.averaged} if mean else {"split": _title(every)}),

@@ -11,9 +11,8 @@ import numpy as np
 from .. import signature
 from ..errors import BadInput
 from ..evaluation.assemble import Key, add, column, key_of, label, population
-from ..results.model import Measurement
+from ..results.model import SIDE, Measurement
 from ..results.report import Report
-from ..results.values import SIDE
 from ..stats.columns import Column, median
 from ..types import DIRECTIONS, QUERIES_OF, TestSet
 

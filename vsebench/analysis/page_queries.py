@@ -15,7 +15,7 @@ from ..options import spell
 from ..relevance.sources import load
 from ..results.charts import heading
 from ..results.explorer import Explorer, Ranking, Side
-from ..results.values import SIDE
+from ..results.model import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, TestSet
 from .systems import System
 

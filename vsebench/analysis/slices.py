@@ -19,10 +19,9 @@ from ..metrics.suites import words
 from ..options import check_word, public, spell
 from ..results import table
 from ..results.charts import Mark, Panel, file_of, heading
-from ..results.model import ARROWS, UNITS, MetricName, Resampling, interval_words, units_of
+from ..results.model import ARROWS, SIDE, UNITS, MetricName, Resampling, interval_words, units_of
 from ..results.render import Drawn
 from ..results.table import Entry, Table, Text, Value, arrow, named, sentences
-from ..results.values import SIDE
 from ..sets.match import Captions
 from ..stats import bootstrap
 from ..stats.columns import plain_values, prepare

@@ -23,9 +23,8 @@ from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
 from ..options import of_command, public, spell
 from ..relevance.sources import is_gains
-from ..results import document
 from ..results.model import Measurement
-from ..results.report import Report
+from ..results.report import Report, read, read_all
 from ..stats.columns import Column
 from ..types import Bool, TestSet
 from . import consistency
@@ -87,7 +86,7 @@ def load(path: str | os.PathLike[str], recompute: bool = False) -> Report:
         ...     load(f"{folder}/A.json")["R@1", "i2t"].value
         1.0
     """
-    return _checked(document.read(Path(path), parse), path, recompute)
+    return _checked(read(Path(path), parse), path, recompute)
 
 
 def _checked(report: Report, path: str | os.PathLike[str], recompute: bool = False) -> Report:
@@ -103,7 +102,7 @@ def _checked(report: Report, path: str | os.PathLike[str], recompute: bool = Fal
 
 def load_all(path: str | os.PathLike[str]) -> list[Report]:
     """The report in a JSON file, or those of a joint table; raises as ``load``."""
-    return [_checked(report, path) for _, report in document.read_all(Path(path), parse)]
+    return [_checked(report, path) for _, report in read_all(Path(path), parse)]
 
 
 def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int = 1) -> list[System]:
@@ -125,7 +124,7 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
         found: list[tuple[str | None, Report]] = (
             [(None, source)]
             if isinstance(source, Report)
-            else [(name, _checked(report, source)) for name, report in document.read_all(source, parse)]
+            else [(name, _checked(report, source)) for name, report in read_all(source, parse)]
         )
         joint = found[0][0] is not None
         if joint and own is not None:

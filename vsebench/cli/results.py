@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import count_of
+from ..errors import count_of, csv_cell
 from ..options import check_word
 from .terminal import Terminal
 
@@ -55,9 +55,7 @@ class Output:
 
             check_path(figure)
         if per_query is not None:
-            from ..results.per_query import check_path
-
-            check_path(per_query)
+            check_per_query(per_query)
 
     @property
     def kept(self) -> int:
@@ -74,8 +72,7 @@ class Output:
         """
         from ..errors import DiskError
         from ..files.atomic import write_atomically
-        from ..results import per_query as per_query_file
-        from ..results.table import grids
+        from ..results.table import visible
         from ..results.terminal import show
 
         remark(self.terminal, result)
@@ -92,7 +89,7 @@ class Output:
                 with write_atomically(self.output, "w") as stream:
                     stream.write(f"{kept}\n")
             if self.per_query is not None:
-                per_query_file.write(result.per_query(), self.per_query)  # type: ignore[attr-defined]
+                write_per_query(result.per_query(), self.per_query)  # type: ignore[attr-defined]
             if self.figure is not None:
                 from ..human import figure as drawing
 
@@ -100,7 +97,7 @@ class Output:
         except DiskError as error:  # what was computed is printed all the same
             failed = error
         if shown is None:
-            show(grids(result.tables_), self.terminal.out)
+            show(visible(result.tables_), self.terminal.out)
         else:
             (self.terminal.emit if self.printed == "json" else self.terminal.write)(shown)
         if failed is not None:
@@ -120,3 +117,40 @@ def remark(terminal: Terminal, result: _Formats) -> None:
         terminal.note(f"· {count_of(more, 'more note')}: --notes prints them")
     for warning in warnings:
         terminal.warn(warning)
+
+
+def check_per_query(path: Path) -> Path:
+    """``path`` if per-query values can be written there.
+
+    Raises:
+        UsageError: another ending, or a folder that does not exist.
+        MissingPackage: parquet without pyarrow.
+    """
+    from ..errors import MissingPackage, UsageError, install
+
+    if not path.name.endswith((".parquet", ".csv", ".csv.gz")):
+        what = "per-query values are written as parquet or CSV"
+        raise UsageError(what, where=path, fix="end the name in .parquet or .csv")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            fix = f"{install('formats')}, or end the name in .csv"
+            raise MissingPackage("parquet needs pyarrow", where=path, fix=fix) from None
+    return path
+
+
+def write_per_query(values: Any, path: Path) -> None:
+    """Write ``report.per_query()`` to a path that ``check_per_query`` accepts, atomically."""
+    from ..files.atomic import write_atomically
+
+    with write_atomically(path) as stream:
+        if path.suffix == ".parquet":
+            values.to_parquet(stream, index=False)
+        else:
+            if values["query"].dtype.kind != "i":
+                cells = {name: csv_cell(name) for name in values["query"].unique()}
+                values = values.assign(query=values["query"].map(cells))
+            values.to_csv(stream, index=False, compression="gzip" if path.suffix == ".gz" else None)

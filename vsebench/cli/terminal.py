@@ -26,9 +26,9 @@ class Terminal:
     """What one command prints, under the flags that every command has.
 
     Args:
-        as_json: print one JSON document on stdout.
-        quiet: no notes, warnings or progress on stderr.
-        notes: all notes on stderr, not only the first three.
+        as_json: print one JSON document.
+        quiet: print no notes, warnings or progress.
+        notes: print all notes, not only the first three.
     """
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, notes: bool = False) -> None:
@@ -76,14 +76,13 @@ class Terminal:
         if self.json:
             self.emit(document)
             return
-        from ..results.table import grid
         from ..results.terminal import show
 
         for one in shown:
             if isinstance(one, str):
                 self.say(one)
             else:
-                show([grid(one)], self.out)
+                show([one], self.out)
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:

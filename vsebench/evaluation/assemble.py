@@ -28,10 +28,8 @@ from ..rank.ties import DOCID, EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, in_folds, is_gains, load
 from ..results import table
-from ..results.lists import NOTHING, Lists
-from ..results.model import Measurement, Resampling, printed, units_of
+from ..results.model import NOTHING, SIDE, Lists, Measurement, Resampling, printed, units_of
 from ..results.report import Report
-from ..results.values import SIDE
 from ..signature import captions_fingerprint, fingerprint, write
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare

@@ -11,8 +11,7 @@ from ..log import note
 from ..metrics import Metric
 from ..metrics.hubness import MOST
 from ..options import spell
-from ..results.model import Measurement
-from ..results.values import SIDE
+from ..results.model import SIDE, Measurement
 from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, TestSet
 from .assemble import Key
 from .inputs import Input

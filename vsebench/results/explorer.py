@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from ..errors import printable
 from ..types import Direction, Float, Int, TestSet
-from .lists import NOTHING, Lists
-from .values import SIDE
+from .model import NOTHING, SIDE, Lists
 
 UNDEFINED = -32768  # of 16 bits
 BUDGET = 9_000_000  # bytes of base64 for the lists of all systems; lists are shortened beyond it

@@ -1,4 +1,4 @@
-"""Grids -> HTML without scripts, fonts or network: a complete page, or the tables alone for a notebook."""
+"""Tables -> HTML without scripts, fonts or network: a complete page, or the tables alone for a notebook."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..errors import MissingPackage, printable
-from .grid import Cell, Grid, Kind, kinds_of, sentences, spans
+from ..errors import MissingPackage, install, printable
+from .table import Printed, Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -48,68 +48,67 @@ TABLES = """
 _NUMBER, _TWO = " class='n'", " colspan='2'"
 
 
-def page(title: str, grids: Sequence[Grid]) -> str:
-    """A complete document with one table a grid; every text is escaped."""
+def page(title: str, shown: Sequence[Table]) -> str:
+    """A complete document of some tables; every text is escaped."""
     head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{_PAGE}</style>"
     return (
         f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{fragment(grids)}\n</body></html>\n"
+        f"<h1>{escape(title)}</h1>\n{fragment(shown)}\n</body></html>\n"
     )
 
 
-def fragment(grids: Sequence[Grid]) -> str:
+def fragment(shown: Sequence[Table]) -> str:
     """The tables of a page with their style, to be placed in another page."""
-    return f"<div class='vsebench'><style>{TABLES}</style>\n{tables(grids)}</div>"
+    return f"<div class='vsebench'><style>{TABLES}</style>\n{tables(shown)}</div>"
 
 
-def tables(grids: Sequence[Grid]) -> str:
+def tables(shown: Sequence[Table]) -> str:
     """The tables alone, of which ``TABLES`` is the style where their class is ``vsebench``."""
-    return "\n".join(_grid(g) for g in grids)
+    return "\n".join(map(_table, shown))
 
 
-def _grid(grid: Grid) -> str:
-    kinds = kinds_of(grid)
+def _table(table: Table) -> str:
+    notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in table.sentences())
+    if table.literal:
+        notes += f"<p class='note'><code>{escape(table.literal)}</code></p>\n"
+    notes += "".join(f"<p class='warning'>warning: {escape(w)}</p>\n" for w in table.warnings)
+    title = f"<h2>{escape(table.title)}</h2>\n" if table.title else ""
+    if not table.cells:
+        return title + notes
+    columns = list(zip(table.columns, table.room, strict=True))
     heading = "".join(
-        f"<th{'' if kind.words else _NUMBER}{_TWO if kind.aside else ''}>{escape(text)}</th>"
-        for text, kind in zip(grid.headings, kinds, strict=True)
+        f"<th{'' if column.words else _NUMBER}{_TWO if aside else ''}>{escape(column.heading)}</th>"
+        for column, (_, aside) in columns
     )
     rows = "\n".join(
-        "<tr>" + "".join(_cell(c, kind) for c, kind in zip(row, kinds, strict=True)) + "</tr>" for row in grid.rows
+        f"<tr>{''.join(_cell(c, of.words, *room) for c, (of, room) in zip(row, columns, strict=True))}</tr>"
+        for row in table.cells
     )
-    notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in sentences(grid))
-    if grid.literal:
-        notes += f"<p class='note'><code>{escape(grid.literal)}</code></p>\n"
-    notes += "".join(f"<p class='warning'>warning: {escape(w)}</p>\n" for w in grid.warnings)
-    title = f"<h2>{escape(grid.title)}</h2>\n" if grid.title else ""
-    if not grid.rows:
-        return title + notes
-    head = f"<thead>{_groups(grid, kinds)}<tr>{heading}</tr></thead>"
+    head = f"<thead>{_groups(table)}<tr>{heading}</tr></thead>"
     return f"{title}<div class='wide' tabindex='0'><table>{head}\n<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
 
 
-def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:
+def _groups(table: Table) -> str:
     """The row of groups above the headings; an aside takes a column of its own."""
-    found, at = "", 0
-    for text, first, stop in [*spans(grid), ("", len(kinds), len(kinds))]:
-        found += "<th></th>" * sum(1 + kind.aside for kind in kinds[at:first])
-        if text:
-            width = sum(1 + kind.aside for kind in kinds[first:stop])
-            found += f"<th colspan='{width}'>{escape(text)}</th>"
+    found, at, widths = "", 0, [1 + aside for _, aside in table.room]
+    for text, first, stop in [*table.spans, ("", len(widths), len(widths))]:
+        found += "<th></th>" * sum(widths[at:first])
+        found += f"<th colspan='{sum(widths[first:stop])}'>{escape(text)}</th>" if text else ""
         at = stop
-    return f"<tr>{found}</tr>" if grid.groups else ""
+    return f"<tr>{found}</tr>" if table.spans else ""
 
 
-def _cell(cell: Cell, kind: Kind) -> str:
+def _cell(cell: Printed, words: bool, longest: str, asides: bool) -> str:
     text = escape(cell.text)
     text = f"<b>{text}</b>" if cell.best and text else text
     text = f"<u>{text}</u>" if cell.second and text else text
     aside = f"<span class='aside'>{escape(cell.aside)}</span>" if cell.aside else ""
-    if kind.words:
+    if words:
         mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
         return f"<td>{text}{mark}{' ' if aside else ''}{aside}</td>"
-    if kind.mark:  # every cell leaves room for the longest mark, so that digits line up
-        text += f"<sup style='width:{len(kind.mark)}ch'>{escape(cell.mark)}</sup>"
-    return f"<td{_NUMBER}>{text}</td>" + (f"<td class='beside'>{aside}</td>" if kind.aside else "")
+    if longest:  # every cell leaves room for the longest mark, so that digits line up
+        text += f"<sup style='width:{len(longest)}ch'>{escape(cell.mark)}</sup>"
+    return f"<td{_NUMBER}>{text}</td>" + (f"<td class='beside'>{aside}</td>" if asides else "")
 
 
 def environment() -> Environment:
@@ -122,7 +121,7 @@ def environment() -> Environment:
         import jinja2
         from markupsafe import Markup  # a dependency of jinja2
     except ImportError as error:
-        raise MissingPackage(f"a page needs {error.name}", fix="pip install 'vsebench[report]'") from None
+        raise MissingPackage(f"a page needs {error.name}", fix=install("report")) from None
 
     def literal(value: object) -> object:
         return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,31 +1,31 @@
-"""Grids -> Markdown."""
+"""Tables -> Markdown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid, flat_headings, sentences
+from .table import Printed, Table
 
 
-def markdown(grids: Sequence[Grid]) -> str:
+def markdown(tables: Sequence[Table]) -> str:
     """GitHub-flavoured tables with their notes below."""
-    return "\n".join(_grid(g) for g in grids)
+    return "\n".join(map(_table, tables))
 
 
-def _grid(grid: Grid) -> str:
-    lines = [f"### {_escaped(grid.title)}", ""] if grid.title else []
-    if grid.rows:
-        lines.append(_line([_escaped(h) for h in flat_headings(grid)]))
-        lines.append(_line(["---" if words else "---:" for words in grid.words]))
-    lines += [_line([_cell(c) for c in row]) for row in grid.rows]
-    lines += [f"\n{_escaped(note)}" for note in sentences(grid)]
-    lines += [f"\n{_code(grid.literal)}"] if grid.literal else []
-    lines += [f"\n**warning:** {_escaped(warning)}" for warning in grid.warnings]
+def _table(table: Table) -> str:
+    lines = [f"### {_escaped(table.title)}", ""] if table.title else []
+    if table.cells:  # no cell stands above others: groups are in front of their headings
+        lines.append(_line([_escaped(f"{column.group} {column.heading}".strip()) for column in table.columns]))
+        lines.append(_line(["---" if column.words else "---:" for column in table.columns]))
+    lines += [_line(list(map(_cell, row))) for row in table.cells]
+    lines += [f"\n{_escaped(note)}" for note in table.sentences()]
+    lines += [f"\n{_code(table.literal)}"] if table.literal else []
+    lines += [f"\n**warning:** {_escaped(warning)}" for warning in table.warnings]
     return "\n".join(lines) + "\n"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Printed) -> str:
     text = _escaped(cell.text)
     text = f"**{text}**" if cell.best and text else text
     text = f"<u>{text}</u>" if cell.second and text else text

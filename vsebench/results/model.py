@@ -12,7 +12,10 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, Protocol
 
 from ..errors import UsageError
-from ..types import ONE_WAY, Direction, Float, Ids, Unit
+from ..types import ONE_WAY, Direction, Float, Ids, Int, Modality, Unit, Vectors
+
+# The side of the queries of a direction, as ``TestSet.side`` takes it.
+SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption", ONE_WAY: "image"}
 
 
 class MetricName(Protocol):
@@ -96,9 +99,30 @@ class Measurement:
         left_out = f", {self.undefined:,} undefined" if self.undefined else ""
         return f"Measurement({self.metric}{way}: {self.value:.4g}{interval}, {self.n:,} queries{left_out})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The entry in a report's document: plain values."""
-        return plain(self, "metric", "direction", "value", "n", "undefined", "interval")
+
+NOTHING = -1  # behind the end of a retrieved list
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The top of the rankings of one direction, for all queries in the order of the items of the report.
+
+    Attributes:
+        direction: ``i2t`` or ``t2i``.
+        items: (query, k) int64 gallery indices, best first; -1 behind the end of a list that is shorter.
+        scores: (query, k) float32, rounded from the float64 scores that decide the order, and those beyond the range
+            of float32 at its ends; None for retrieved lists without scores.
+        kind: the gains, such as ``cider``, with which graded metrics were measured first; None without any.
+        gains: (query, k) float32 gains of the items, 0 where there is no item; None without gains.
+        truth_gains: (query,) float32 largest gain of a ground-truth item of the query; None without gains.
+    """
+
+    direction: Direction
+    items: Int
+    scores: Vectors | None = None
+    kind: str | None = None
+    gains: Vectors | None = None
+    truth_gains: Vectors | None = None
 
 
 def check_level(level: float) -> float:

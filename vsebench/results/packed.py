@@ -65,6 +65,32 @@ def unpack(text: str, most: int | None = None) -> npt.NDArray[Any]:
     return array.astype(np.float64 if kind[0] == "f" else np.int64)
 
 
+def numbers(text: str, name: str, size: int, *, below: int | None = None, fewer: bool = False) -> npt.NDArray[Any]:
+    """The finite numbers of a packed array.
+
+    Args:
+        text: from ``pack``.
+        name: of the array, for messages.
+        size: how many there are; with ``fewer`` at most so many.
+        below: they are integers from 0 that are smaller.
+
+    Raises:
+        BadInput: damaged, another number of them, or one that is out of range.
+    """
+    try:
+        array = unpack(text, size)
+    except BadInput as error:
+        raise BadInput(f"{name}: {error.what}", fix=error.fix) from None
+    fix = "write the report again with vsebench eval FILE -o A.json"
+    few = len(array) > size or (len(array) < size and not fewer)
+    if few or array.dtype.kind not in ("if" if below is None else "i") or not np.isfinite(array).all():
+        kinds = "finite numbers" if below is None else "integers"
+        raise BadInput(f"{name} has {len(array):,} entries where {size:,} {kinds} are needed", fix=fix)
+    if below is not None and len(array) and not 0 <= array.min() <= array.max() < below:
+        raise BadInput(f"{name} has integers that are not from 0 to {below - 1:,}", fix=fix)
+    return array
+
+
 def _fits(kind: str, array: npt.NDArray[Any]) -> bool:
     """Whether ``array`` is the same after a conversion to ``kind`` and back."""
     if kind == "f8" or not len(array):

@@ -11,7 +11,7 @@ from . import charts, explorer, html
 from .charts import Panel
 from .explorer import Explorer
 from .render import Rendered
-from .table import Table, grids
+from .table import Table, visible
 
 ARROWS = {"i2t": "image → text", "t2i": "text → image"}
 
@@ -113,7 +113,7 @@ class Page(Rendered):
                 page=self, title=self.title, ARROWS=ARROWS,
                 lacking=None if lacking is None else f"{lacking}".replace("\n", "; "),
                 drawn=lambda panel: Markup(charts.svg(panel, self.systems)),
-                style=Markup(html.TABLES), tables=lambda shown: Markup(html.tables(grids(shown))),
+                style=Markup(html.TABLES), tables=lambda shown: Markup(html.tables(visible(shown))),
                 data=lambda found: Markup(explorer.to_json(found)),
             )
         )  # fmt: skip

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import UsageError, csv_cell, printable
 from . import charts, html, latex, markdown, terminal
-from .grid import Grid
-from .table import Table, grids, records, remarks
+from .table import Table, records, remarks, visible
 
 # Endings of files, and the format that is written to them.
 ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html", ".csv": "csv"}
@@ -58,9 +57,9 @@ class _Formats:
         """The tables in LaTeX."""
         return self.tables_
 
-    def _complete(self) -> list[Grid]:
+    def _complete(self) -> list[Table]:
         """The tables, with notes and warnings below: what every format has. Commands print the remarks on stderr."""
-        return grids([*self.tables_, *remarks(*self.remarks)])
+        return visible([*self.tables_, *remarks(*self.remarks)])
 
     def __str__(self) -> str:
         """The tables as in a terminal, without colours."""
@@ -84,7 +83,7 @@ class _Formats:
 
     def to_latex(self) -> str:
         """One ``tabular`` a table, for the package booktabs; of several systems one in all."""
-        return latex.latex(grids([*self._for_paper(), *remarks(*self.remarks)]))
+        return latex.latex(visible([*self._for_paper(), *remarks(*self.remarks)]))
 
     def to_markdown(self) -> str:
         """GitHub-flavoured tables."""

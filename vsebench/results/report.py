@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import signature
-from ..errors import printable
-from ..options import direction_named
+from ..errors import BadInput, printable
+from ..options import direction_named, of_command
 from ..relevance.sources import LABELS, heading
 from ..types import ONE_WAY, Direction, TestSet
-from . import lists, per_query, values
 from .charts import Panel, curves
-from .lists import Lists
-from .model import ARROWS, UNITS, Measurement, MetricName, Resampling, interval_words, plain, units_of
+from .model import ARROWS, UNITS, Lists, Measurement, MetricName, Resampling, interval_words, units_of
 from .render import Result, json_text
 from .table import Column, Entry, Table, Value, arrow, label, named, sentences, way
 
-SCHEMA = "vsebench/report/1"
 CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i", ONE_WAY)
 LIMITS = {"only": "among candidates", "without": "without excluded items", "self": "without the query itself"}
 INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
@@ -149,8 +149,32 @@ class Report(Result):
         return [*found, *_of_indexes(self.provenance.get("index")), sentences(words, literal=self.signature)]
 
     def per_query(self) -> Any:
-        """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""
-        return per_query.frame(self.results)
+        """A ``pandas.DataFrame`` of metric, direction, query and value, one row a query of a metric.
+
+        ``query`` is the id: int64 when all of them are integers, else text. Sums have no per-query values. Queries that
+        a metric leaves out have no row.
+        """
+        import pandas as pd
+
+        found = [(r, r.queries, r.per_query) for r in self.results if r.queries is not None and r.per_query is not None]
+        lengths = [len(values) for _, _, values in found]
+        # Images and captions share the column: their ids are numbers in it only if both are.
+        kind: type = np.int64 if all(queries.dtype.kind == "i" for _, queries, _ in found) else np.str_
+        ids = np.concatenate([np.empty(0, kind), *(queries.astype(kind) for _, queries, _ in found)])
+        if kind is np.str_ and any("\ud800" <= c <= "\udfff" for c in "".join(np.unique(ids).tolist())):
+            # halves of a surrogate pair, as in the name of a file in no encoding, which no table can have
+            ids = np.array([name.encode("utf-8", "backslashreplace").decode() for name in ids.tolist()])
+
+        def column(names: list[str]) -> Any:
+            kinds = list(dict.fromkeys(names))
+            return pd.Categorical.from_codes(np.repeat([kinds.index(x) for x in names], lengths).astype(int), kinds)
+
+        return pd.DataFrame({
+            "metric": column([str(r.metric) for r, _, _ in found]),
+            "direction": column([str(r.direction) for r, _, _ in found]),
+            "query": ids,
+            "value": np.concatenate([np.empty(0), *(values for _, _, values in found)]),
+        })  # fmt: skip
 
     def to_dict(self, prefix: str = "") -> dict[str, Any]:
         """One float a result, under keys such as ``R@1 i2t`` and ``RSum``; fractions are fractions.
@@ -161,32 +185,41 @@ class Report(Result):
         return {prefix + label(r.metric, r.direction): float(r.value) for r in self.results}
 
     def document(self, per_query: bool = True) -> dict[str, Any]:
-        """The document of schema ``vsebench/report/1`` as plain values: what ``to_json`` writes and ``load`` reads.
+        """The document of schema ``vsebench/report/1`` as plain values: what ``to_json`` writes and ``load``
+        reads.
 
         Args:
             per_query: also ``parts``, the packed per-query values, which ``vsebench.analysis`` needs, and ``lists``.
         """
-        document: dict[str, Any] = {
-            "schema": SCHEMA,
-            **plain(self, "split", "signature"),
-            "provenance": {**self.provenance, "notes": list(self.notes)},
-            "warnings": list(self.warnings),
-            "intervals": None if self.intervals is None else asdict(self.intervals),
-            "results": [r.to_dict() for r in self.results],
-        }
-        if per_query and self.items is not None:
-            document["parts"] = [r.to_dict() for r in self.parts]
-            document["per_query"] = values.write(self.items, (*self.results, *self.parts))
-            document |= {"lists": lists.write(self.lists)} if self.lists else {}
-        return document
+        from .document import write
+
+        return write(vars(self), per_query)
 
     def to_json(self, per_query: bool = True) -> str:
-        """The document as indented JSON text, checked against its schema; ``per_query`` as in ``document``."""
-        from .schema import ReportDocument
+        """The document as indented JSON text; ``per_query`` as in ``document``."""
+        return json_text(self.document(per_query))
 
-        document = self.document(per_query)
-        ReportDocument.model_validate(document)
-        return json_text(document)
+
+def read(path: Path, parse: Callable[[str], MetricName]) -> Report:
+    """The report in a file, see ``document.read``; raises BadInput also for a table of several."""
+    found = read_all(path, parse)
+    if found[0][0] is None:
+        return found[0][1]
+    names = ", ".join(str(name) for name, _ in found)
+    spoken = len({report.split for _, report in found}) > 1
+    fix = "give it to vsebench compare"
+    if spoken:
+        reads = "vsebench show and vsebench export read" if of_command() else "vb.compare(FILE, tests=False) reads"
+        fix = f"give the report of one language; {reads} the table"
+    what = f"holds the reports of {len(found)} {'languages' if spoken else 'systems'}: {names}"
+    raise BadInput(what, where=path, fix=fix)
+
+
+def read_all(path: Path, parse: Callable[[str], MetricName]) -> list[tuple[str | None, Report]]:
+    """The report in a file, without a name, or those of a table with the names of their systems."""
+    from . import document
+
+    return [(name, Report(**fields)) for name, fields in document.read(path, parse)]
 
 
 def corrected(line: str) -> list[str]:

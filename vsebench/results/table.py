@@ -1,24 +1,42 @@
-"""Tables: what every result has. All formats are made of them: text for people (``grid``), and records.
+"""Tables: what every result has. All formats are made of them: text for people (``Table.cells``), and records.
 
-A table has a row a metric or a system, and cells that are words or numbers. How a number is printed, where arrows and
-brackets are, and which values are the best is decided here, once::
+A table has a row a metric or a system, and entries that are words or numbers. How a number is printed, where arrows and
+brackets are, and which values are the best is decided here, once; text from outside (ids, names) is cleaned here, for
+all formats (``errors.printable``)::
 
-    Table ──► grid() ──► Grid: text ──► terminal · notebook · latex · html · markdown
-      └─────► records() ──► pandas · csv · json
+    Table ──► cells: text ──► terminal · notebook · latex · html · markdown
+      └─────► records()   ──► pandas · csv · json
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from ..errors import count_of
+from ..errors import count_of, printable
 from ..options import spell
 from ..relevance.sources import heading
 from ..types import Direction
-from .grid import Cell, Grid
 from .model import ARROWS, RANKED, UNDEFINED, Form, MetricName, bracketed, printed, signed
+
+
+class Printed(NamedTuple):
+    """An entry as text.
+
+    Attributes:
+        text: words, or a number as printed.
+        mark: a superscript behind it.
+        aside: what is dim behind it or on a second line, such as an interval.
+        best, second: bold or underlined.
+    """
+
+    text: str
+    mark: str = ""
+    aside: str = ""
+    best: bool = False
+    second: bool = False
 
 
 class Text(NamedTuple):
@@ -86,6 +104,9 @@ class Column:
     words: bool = False
     ends: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heading", printable(self.heading))
+
     @property
     def name(self) -> str:
         """Its field in records."""
@@ -107,7 +128,9 @@ class Table:
         brackets: intervals are printed.
         hidden: rows that only records have.
         shown: people see it; others are only records.
-        notes, literal, warnings: below it, as in a ``Grid``.
+        notes: sentences below it.
+        literal: a line below the notes that is never wrapped, such as a signature.
+        warnings: what may be wrong, below the notes.
     """
 
     name: str = ""
@@ -123,6 +146,65 @@ class Table:
     notes: tuple[str, ...] = ()
     literal: str = ""
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("title", "literal"):
+            object.__setattr__(self, name, printable(getattr(self, name)))
+        for name in ("notes", "warnings"):
+            object.__setattr__(self, name, tuple(map(printable, getattr(self, name))))
+
+    @cached_property
+    def cells(self) -> tuple[tuple[Printed, ...], ...]:
+        """The rows that people see as text: numbers as printed, with brackets, and the best ones marked."""
+        places: dict[Value, str] = {}
+        for line in self._compared:
+            places |= _marked(line)
+        return tuple(
+            tuple(_cell(x, self.brackets, places.get(x) if isinstance(x, Value) else None) for x in row)
+            for row in self._visible
+        )
+
+    @cached_property
+    def room(self) -> list[tuple[str, bool]]:
+        """Of every column of numbers the longest mark, and whether some have asides: what keeps digits in line."""
+        columns = zip(*self.cells, strict=True) if self.cells else [()] * len(self.columns)
+        return [
+            ("", False) if column.words else (max((c.mark for c in of), key=len, default=""), any(c.aside for c in of))
+            for column, of in zip(self.columns, columns, strict=True)
+        ]
+
+    @cached_property
+    def spans(self) -> list[tuple[str, int, int]]:
+        """Every group with its first column and the one behind its last; columns without a group are left out."""
+        found: list[tuple[str, int, int]] = []
+        for i, column in enumerate(self.columns):
+            if found and found[-1][0] == column.group and found[-1][2] == i:
+                found[-1] = (column.group, found[-1][1], i + 1)
+            elif column.group:
+                found.append((column.group, i, i + 1))
+        return found
+
+    def sentences(self, bold: str = "in bold", underlined: str = "underlined") -> tuple[str, ...]:
+        """The notes, and one on the marks: ``Best in bold, second best underlined.``
+
+        Args:
+            bold, underlined: how a format marks the best and the second.
+        """
+        most = max(map(len, self._compared), default=0)
+        marks = {"best": bold} if most > 1 else {self.bold: bold} if self.bold and not self.best else {}
+        marks |= {"second best": underlined} if most >= RANKED else {}
+        words = ", ".join(f"{what} {how}" for what, how in marks.items())
+        return (*self.notes, *([f"{words[0].upper()}{words[1:]}."] if words else []))
+
+    @property
+    def _visible(self) -> list[tuple[Entry, ...]]:
+        return [row for i, row in enumerate(self.rows) if i not in self.hidden]
+
+    @cached_property
+    def _compared(self) -> list[list[Value]]:
+        """The values of every line in which they are compared."""
+        lines = {"row": self._visible, "column": zip(*self._visible, strict=True)}.get(self.best, ())
+        return [[x for x in line if isinstance(x, Value) and x.higher_is_better is not None] for line in lines]
 
 
 def named(metric: MetricName, view: bool = True) -> Text:
@@ -156,34 +238,9 @@ def remarks(notes: Iterable[str], warnings: Iterable[str]) -> list[Table]:
     return [found] if found.notes or found.warnings else []
 
 
-def grids(tables: Iterable[Table]) -> list[Grid]:
-    """What people see of tables, as text."""
-    return [grid(table) for table in tables if table.shown]
-
-
-def grid(table: Table) -> Grid:
-    """A table as text: numbers as printed, with brackets, and the best ones marked."""
-    rows = [row for i, row in enumerate(table.rows) if i not in table.hidden]
-    best: dict[Value, str] = {}
-    most = 0
-    if table.best:
-        for line in rows if table.best == "row" else zip(*rows, strict=True):
-            compared = [x for x in line if isinstance(x, Value) and x.higher_is_better is not None]
-            most = max(most, len(compared))
-            best |= _marked(compared)
-    marks = ("best" if most > 1 else "", "second best" if most >= RANKED else "")
-    groups = tuple(column.group for column in table.columns)
-    return Grid(
-        table.title,
-        tuple(column.heading for column in table.columns),
-        tuple(column.words for column in table.columns),
-        tuple(tuple(_cell(x, table.brackets, best) for x in row) for row in rows),
-        table.notes,
-        table.literal,
-        groups if any(groups) else (),
-        marks if table.best else (table.bold, ""),
-        table.warnings,
-    )
+def visible(tables: Iterable[Table]) -> list[Table]:
+    """The tables that people see."""
+    return [table for table in tables if table.shown]
 
 
 def _marked(compared: Sequence[Value]) -> dict[Value, str]:
@@ -197,15 +254,17 @@ def _marked(compared: Sequence[Value]) -> dict[Value, str]:
     return {x: "best" if t == best else "second" for x, t in text.items() if t in (best, second)}
 
 
-def _cell(entry: Entry, brackets: bool, best: Mapping[Value, str]) -> Cell:
-    if not isinstance(entry, Value):
-        return Cell(entry) if isinstance(entry, str) else Cell(entry.shown, aside=entry.aside)
-    if entry.value is None:
-        return Cell(UNDEFINED, entry.mark, entry.aside)
-    text = (signed if entry.signed else printed)(entry.value, entry.form)
-    aside = entry.aside or (bracketed(entry.interval, entry.form) if brackets else "")
-    place = best.get(entry)
-    return Cell(text, entry.mark, aside, entry.bold or place == "best", place == "second")
+def _cell(entry: Entry, brackets: bool, place: str | None) -> Printed:
+    mark, best, second = "", False, False
+    if isinstance(entry, Value):
+        mark, aside, text = entry.mark, entry.aside, UNDEFINED
+        if entry.value is not None:
+            text = (signed if entry.signed else printed)(entry.value, entry.form)
+            aside = aside or (bracketed(entry.interval, entry.form) if brackets else "")
+            best, second = entry.bold or place == "best", place == "second"
+    else:
+        text, aside = (entry, "") if isinstance(entry, str) else (entry.shown, entry.aside)
+    return Printed(printable(text), printable(mark), printable(aside), best, second)
 
 
 def records(tables: Iterable[Table]) -> dict[str, list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Grids -> terminal, with rich."""
+"""Tables -> terminal, with rich."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .grid import Cell, Grid, sentences, spans
+from .table import Printed, Table
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as Drawn
     from rich.text import Text
 
 GAP = 3  # columns between two columns of a table
@@ -20,75 +20,76 @@ LEAST = 4  # width of a column of words, and of any column of a terminal that is
 NAME = 16  # columns of a word that is not folded
 
 
-def text(grids: Sequence[Grid]) -> str:
+def text(tables: Sequence[Table]) -> str:
     """The tables as plain text, as wide as the terminal, or 120 columns without one."""
     from rich.console import Console
 
     stream = io.StringIO()
     width = shutil.get_terminal_size((120, 24)).columns
-    show(grids, Console(file=stream, width=width, color_system=None, force_terminal=False, force_jupyter=False))
+    show(tables, Console(file=stream, width=width, color_system=None, force_terminal=False, force_jupyter=False))
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip("\n").split("\n"))
 
 
-def show(grids: Sequence[Grid], console: Console) -> None:
-    """Print every grid with its title and notes; asides are below their numbers where the terminal is narrow.
+def show(tables: Sequence[Table], console: Console) -> None:
+    """Print every table with its title and notes; asides are below their numbers where the terminal is narrow.
 
     Args:
-        grids: what to print.
+        tables: what to print.
         console: where; rich leaves out colour when it is not a terminal or NO_COLOR is set.
     """
     from rich.text import Text
 
-    beside = all(
-        sum(_natural(grid, True)) + GAP * len(grid.headings) - 1 <= console.width for grid in grids if grid.rows
-    )
-    for i, grid in enumerate(grids):
-        if i and grid.title and sentences(grids[i - 1]):
+    beside = all(sum(_natural(t, True)) + GAP * len(t.columns) - 1 <= console.width for t in tables if t.cells)
+    above = False
+    for table in tables:
+        if above and table.title:
             console.print()
-        if grid.title:
-            console.print(Text(grid.title, style="bold"))
-        if grid.rows:
-            table = _table(grid, console.width, beside)
-            if grid.groups:
-                console.print(_groups(grid, [column.width or 0 for column in table.columns]))
-                table.show_edge = False
-            console.print(table)
-            if grid.groups:
+        if table.title:
+            console.print(Text(table.title, style="bold"))
+        if table.cells:
+            drawn = _table(table, console.width, beside)
+            if table.spans:
+                console.print(_groups(table, [column.width or 0 for column in drawn.columns]))
+                drawn.show_edge = False
+            console.print(drawn)
+            if table.spans:
                 console.print()
-        for note in sentences(grid, f"with {BEST}", f"with {SECOND}"):
+        notes = table.sentences(f"with {BEST}", f"with {SECOND}")
+        for note in notes:
             console.print(Text(note), style="dim")
-        if grid.literal:
-            console.print(Text(grid.literal), style="dim", soft_wrap=True)
-        for warning in grid.warnings:
+        if table.literal:
+            console.print(Text(table.literal), style="dim", soft_wrap=True)
+        for warning in table.warnings:
             console.print(Text(f"warning: {warning}"), style="yellow")
+        above = bool(notes)
 
 
-def _natural(grid: Grid, beside: bool) -> list[int]:
+def _natural(table: Table, beside: bool) -> list[int]:
     """The widths of the columns where nothing is folded."""
-    columns = zip(grid.headings, _texts(grid), _longest(grid, "aside"), strict=True)
+    columns = zip(table.columns, _texts(table), _longest(table, "aside"), strict=True)
     widths = [
-        max(len(heading), text + (aside and aside + 1) if beside else max(text, aside))
-        for heading, text, aside in columns
+        max(len(column.heading), text + (aside and aside + 1) if beside else max(text, aside))
+        for column, text, aside in columns
     ]
-    for text, first, stop in spans(grid):
+    for text, first, stop in table.spans:
         room = sum(widths[first:stop]) + GAP * (stop - first - 1)
         widths[first] += max(0, len(text) - room)
     return widths
 
 
-def _texts(grid: Grid) -> list[int]:
+def _texts(table: Table) -> list[int]:
     """The widths of the columns without asides and headings."""
-    longest = zip(_longest(grid, "text"), _starred(grid), _longest(grid, "mark"), strict=True)
+    longest = zip(_longest(table, "text"), _starred(table), _longest(table, "mark"), strict=True)
     return [t + star + (m and m + 1) for t, star, m in longest]
 
 
-def _starred(grid: Grid) -> list[bool]:
+def _starred(table: Table) -> list[bool]:
     """The columns that leave room for the sign of the best and the second."""
-    return [any(cell.best or cell.second for cell in column) for column in zip(*grid.rows, strict=True)]
+    return [any(cell.best or cell.second for cell in column) for column in zip(*table.cells, strict=True)]
 
 
-def _longest(grid: Grid, part: str) -> list[int]:
-    return [max(len(getattr(cell, part)) for cell in column) for column in zip(*grid.rows, strict=True)]
+def _longest(table: Table, part: str) -> list[int]:
+    return [max(len(getattr(cell, part)) for cell in column) for column in zip(*table.cells, strict=True)]
 
 
 def _fitted(natural: list[int], least: list[int], room: int) -> list[int]:
@@ -103,45 +104,45 @@ def _fitted(natural: list[int], least: list[int], room: int) -> list[int]:
     return widths
 
 
-def _table(grid: Grid, width: int, beside: bool) -> Table:
+def _table(table: Table, width: int, beside: bool) -> Drawn:
     """A rich table at most ``width`` wide; asides are beside their numbers or below them."""
     from rich import box
-    from rich.table import Table
+    from rich.table import Table as Drawn
     from rich.text import Text
 
     # a number is folded last, after headings, asides and words; a name such as test:nDCG@10 only if it is long
     names = [
-        max(len(word) for cell in column for word in cell.text.split(" ")) for column in zip(*grid.rows, strict=True)
+        max(len(word) for cell in cells for word in cell.text.split(" ")) for cells in zip(*table.cells, strict=True)
     ]
     least = [
-        min(name, NAME) if grid.words[i] else text
-        for i, (name, text) in enumerate(zip(names, _texts(grid), strict=True))
+        min(name, NAME) if column.words else text
+        for column, name, text in zip(table.columns, names, _texts(table), strict=True)
     ]
-    widths = _fitted(_natural(grid, beside), least, width - GAP * len(least) + 1)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, (heading, n) in enumerate(zip(grid.headings, widths, strict=True)):
-        table.add_column(Text(heading), justify="left" if grid.words[i] else "right", overflow="fold", width=n)
-    marks = _longest(grid, "mark")
-    asides = _longest(grid, "aside") if beside else [0] * len(marks)
-    starred = _starred(grid)
-    for row in grid.rows:
-        table.add_row(*(_cell(*parts) for parts in zip(row, starred, marks, asides, strict=True)))
-    return table
+    widths = _fitted(_natural(table, beside), least, width - GAP * len(least) + 1)
+    drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, n in zip(table.columns, widths, strict=True):
+        drawn.add_column(Text(column.heading), justify="left" if column.words else "right", overflow="fold", width=n)
+    marks = _longest(table, "mark")
+    asides = _longest(table, "aside") if beside else [0] * len(marks)
+    starred = _starred(table)
+    for row in table.cells:
+        drawn.add_row(*(_cell(*parts) for parts in zip(row, starred, marks, asides, strict=True)))
+    return drawn
 
 
-def _groups(grid: Grid, widths: list[int]) -> Text:
+def _groups(table: Table, widths: list[int]) -> Text:
     """The line of groups, each centred over its columns."""
     from rich.text import Text
 
     line = ""
-    for text, first, stop in spans(grid):
+    for text, first, stop in table.spans:
         start = sum(widths[:first]) + GAP * first
         room = sum(widths[first:stop]) + GAP * (stop - first - 1)
         line = line.ljust(start) + text[:room].center(room)
     return Text("\n" + line.rstrip(), no_wrap=True)
 
 
-def _cell(cell: Cell, starred: bool, mark: int, aside: int) -> Text:
+def _cell(cell: Printed, starred: bool, mark: int, aside: int) -> Text:
     """The text with its mark and aside, filled up to the widths of their column so that digits align.
 
     Args:
