@@ -17,7 +17,7 @@ from ..errors import UsageError, count_of, printable, unknown
 from ..evaluation.assemble import Key, is_median, queries_alone, some_names
 from ..metrics import Metric
 from ..metrics.suites import headlines
-from ..options import public, spell
+from ..options import of_command, public, spell
 from ..relevance.sources import SOURCES
 from ..results import table
 from ..results.charts import curves
@@ -355,6 +355,11 @@ def tested(
     names = [group.name for group in every.groups]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
+    if len(names) < 2 and not mean:
+        reads = "vsebench show prints" if of_command() else "vb.compare(REPORTS, tests=False) has"
+        raise UsageError(
+            f"all reports are runs of '{names[0]}'", fix=f"give runs of another system; {reads} their mean"
+        )
     keys, _, warnings = every.alike(metrics, force)
     against = None if baseline is None else names.index(baseline)
     pairs = list(combinations(range(len(names)), 2))
@@ -547,7 +552,7 @@ def _over_sets(of: _Tested, key: Key) -> Table:
     metric, better, level = key[0], key[0].higher_is_better, of.rules.level
     name = _without_user(metric)
     fields = {"metric": name, "direction": key[1]}
-    ranked = of.baseline is None
+    ranked = of.baseline is None and len(of.names) > 1
     columns = (
         table.Column("system", words=True),
         *(table.Column(one, fields={**fields, "set": one}) for one in of.every.sets),
@@ -584,6 +589,8 @@ def _sets_legend(of: _Tested) -> str:
         said += f"In brackets: {rules.level:g} % bootstrap interval, queries drawn within each set{shared_by} "
         said += f"({rules.resamples:,} resamples, seed {rules.seed}). "
     marks = "Place: 1 plus the number of systems that are significantly better,"
+    if len(of.names) < 2:
+        return said.rstrip()
     if of.baseline is not None:
         marks = f"+ and - mark means significantly better and worse than that of {of.names[of.baseline]}:"
     return f"{said}{marks} {_significant(of)}."

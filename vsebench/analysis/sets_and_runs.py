@@ -220,8 +220,9 @@ def _with_seeds(names: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: a further report is called as the system.
     """
-    stems = {name: name.rpartition("@")[0] for name in dict.fromkeys(names)}
-    found = {name: stem for name, stem in stems.items() if stem and [*stems.values()].count(stem) > 1}
+    seeded = {name: re.fullmatch(r"(.+)@[^@/]+", name, re.DOTALL) for name in dict.fromkeys(names)}
+    stems = {name: found[1] for name, found in seeded.items() if found}
+    found = {name: stem for name, stem in stems.items() if [*stems.values()].count(stem) > 1}
     if again := next((name for name in names if name in found.values()), None):
         what = f"'{again}' is a report, and a system with runs such as '{next(x for x in found if found[x] == again)}'"
         raise UsageError(what, fix=f"give it a seed of its own, as {again}@SEED=FILE, or another name")
