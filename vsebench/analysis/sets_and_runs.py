@@ -71,11 +71,9 @@ class Group:
         return [math.fsum(run[name].results[key].value for name in sets) / len(sets) for run in self.runs]
 
 
-class Mean(NamedTuple):
-    """The interval of a mean over test sets, and whether that of its difference to the best mean includes 0."""
-
-    interval: tuple[float, float] | None = None
-    tied: bool = False
+# The interval of a mean over test sets, and whether that of its difference to the best mean includes 0.
+Mean = tuple[tuple[float, float] | None, bool]
+UNKNOWN: Mean = (None, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +161,7 @@ class Arranged:
         """The intervals of the means of one metric, one a system; none of medians, and of systems with runs."""
         metric = key[0]
         if how is None or not self.averaged or is_median(metric) or metric.family.of_lists or self.by_runs:
-            return [Mean() for _ in self.groups]
+            return [UNKNOWN for _ in self.groups]
         columns: list[Column] = []
         sums: list[Sum] = []
         for group in self.groups:
@@ -177,7 +175,7 @@ class Arranged:
         ready = prepare(columns, self.units[0], [*sums, *against])
         ends = bootstrap.intervals(ready, how.level, how.resamples, how.seed, threads)[ready.size :]
         pairs = zip(sums, ends, ends[len(sums) :], strict=False)
-        return [Mean(interval(own), one is not best and bool(away[0] <= 0 <= away[1])) for one, own, away in pairs]
+        return [(interval(own), one is not best and bool(away[0] <= 0 <= away[1])) for one, own, away in pairs]
 
 
 def arrange(systems: Sequence[System], mean: bool = False, languages: bool = False, runs: bool = True) -> Arranged:
