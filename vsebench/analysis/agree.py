@@ -23,12 +23,20 @@ from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .comparison import Row
 from .systems import Names, OneReport, Reports, System, alike, by_number, column_of, load_systems, parts_of
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
 _TEXT = 60  # characters of a caption in a table
+
+
+@dataclass(frozen=True)
+class Row:
+    """The values of a metric in a direction, one a system."""
+
+    metric: Metric
+    direction: Direction | None
+    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ from ..sets.match import Captions, with_captions
 from ..types import TestSet
 from . import page_queries, thumbnails
 from .agree import agree
-from .comparison import compare
+from .compare import tested
 from .slices import Slices, slice
 from .systems import OneReport, Reports, System, alike, load_systems
+from .tests_between import Rules
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
@@ -159,8 +160,9 @@ def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | No
         wanted = {*keys}
         shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
         return Part("summary", "Summary", tables=tuple(shown.tables))
-    compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, tests_shown=True)
-    tables = compared.tables
+    rules = Rules(level=float(same["ci"]), resamples=same["resamples"], seed=same["seed"])
+    more = {"force": same["force"], "threads": same["threads"]}
+    tables = tuple(tested(systems, metrics, rules, intervals=True, shown=True, **more).tables)
     values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
     folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []
     folded.append(("Tests of every pair of systems", tuple(tables[len(values) :])))

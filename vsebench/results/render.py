@@ -169,6 +169,7 @@ class Result(_Formats):
         paper: the tables in LaTeX, where they are others.
         panels: its charts.
         systems: the names of what the charts compare.
+        reports: those that its JSON document holds, by name, so that it can be read in their place.
         notes: what was decided.
         warnings: what may be wrong.
     """
@@ -181,6 +182,7 @@ class Result(_Formats):
     paper: tuple[Table, ...] = ()
     panels: Sequence[charts.Panel] = ()
     systems: tuple[str, ...] = ()
+    reports: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -189,6 +191,30 @@ class Result(_Formats):
 
     def _for_paper(self) -> Sequence[Table]:
         return self.paper or self.tables
+
+    def document(self, per_query: bool = True) -> dict[str, Any]:
+        """The JSON document as plain values; ``per_query``: the reports in it have their per-query values."""
+        systems = [{"name": name, "report": report.document(per_query)} for name, report in self.reports.items()]
+        return self.to_dict() | ({"systems": systems} if systems else {})
+
+    def to_json(self, per_query: bool = True) -> str:
+        """The document as indented JSON text; ``per_query`` as for ``document``."""
+        return json_text(self.document(per_query))
+
+    def per_query(self) -> Any:
+        """The per-query values of its reports as a ``pandas.DataFrame``, with their names.
+
+        Raises:
+            UsageError: it has no reports.
+        """
+        import pandas as pd
+
+        if not self.reports:
+            raise UsageError("there are no per-query values in it", fix="take those of a report")
+        frames = [report.per_query() for report in self.reports.values()]
+        for name, frame in zip(self.reports, frames, strict=True):
+            frame.insert(0, "system", name)
+        return pd.concat(frames, ignore_index=True)
 
 
 class Rendered(_Formats, ABC):
