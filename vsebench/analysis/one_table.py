@@ -112,6 +112,7 @@ def over_runs(
 
 
 def title_of(every: Arranged) -> str:
+    """The test set, or how many there are."""
     if every.several and not every.languages:
         return f"{len(every.sets)} test sets"
     return every.languages or every.groups[0].first.report.split
@@ -161,6 +162,7 @@ def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level
 
 
 def runs_words(every: Arranged, level: float) -> str:
+    """What stands behind values of runs, as sentences of a legend; a ``level`` of 0: without intervals."""
     sizes = {group.name: len(group.runs) for group in every.groups}
     each = ", ".join(f"{name} {size}" for name, size in sizes.items())
     counted = f"{len(every.groups[0].runs)} runs" if len(set(sizes.values())) == 1 else f"runs ({each})"
