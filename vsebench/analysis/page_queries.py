@@ -12,8 +12,7 @@ from ..files.ids import places
 from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
-from ..relevance.sources import load
-from ..results.charts import heading
+from ..relevance.sources import heading, load
 from ..results.explorer import Explorer, Ranking, Side
 from ..results.model import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, TestSet

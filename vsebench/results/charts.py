@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
 from ..options import check_word
-from ..relevance.sources import SOURCES, in_folds
+from ..relevance.sources import heading, in_folds
 from ..types import Direction
 from .model import ARROWS, Measurement, MetricName
 from .table import arrow
@@ -72,11 +72,6 @@ class Panel:
     y: str
     marks: tuple[Mark, ...]
     percent: bool = True
-
-
-def heading(view: str) -> str:
-    """A source of relevance, as charts and tables call it."""
-    return SOURCES[view].title if view in SOURCES else view
 
 
 def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measurement]]) -> list[Panel]:

@@ -82,6 +82,14 @@ class Explorer:
         """Indices of the systems with lists."""
         return [i for i in range(len(self.systems)) if any(side.rankings[i] is not None for side in self.sides)]
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the page has of single queries, as plain values."""
+        return {
+            "queries": {side.direction: self.queries(side.direction) for side in self.sides}, "items": self.k,
+            "captions": self.split.columns.texts is not None, "thumbnails": len(self.thumbnails),
+        }  # fmt: skip
+
     def queries(self, direction: Direction) -> int:
         """The number of queries; an image without a caption is none."""
         return len(np.unique(self.split.owners)) if SIDE[direction] == "image" else len(self.split.columns.ids)

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -91,7 +91,8 @@ class _Formats:
 
     def to_html(self) -> str:
         """A complete page that needs no other file."""
-        return html.page(self.title_, self._complete())
+        made = getattr(self, "page", None)
+        return html.page(self.title_, self._complete()) if made is None else str(made())
 
     def to_csv(self) -> str:
         """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""
@@ -155,6 +156,11 @@ class _Formats:
         """
         return charts.plot(getattr(self, "panels", ()), getattr(self, "systems", ()) or (getattr(self, "split", ""),))
 
+    def figures(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
+        """Write every chart to a file of its own, as svg, png or pdf: ``charts.write``; the files."""
+        panels, systems = getattr(self, "panels", ()), getattr(self, "systems", ())
+        return charts.write(panels, systems, Path(folder), kind)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(_Formats):
@@ -169,6 +175,7 @@ class Result(_Formats):
         paper: the tables in LaTeX, where they are others.
         panels: its charts.
         systems: the names of what the charts compare.
+        page: makes its HTML, where that has more than the tables.
         notes: what was decided.
         warnings: what may be wrong.
     """
@@ -181,6 +188,7 @@ class Result(_Formats):
     paper: tuple[Table, ...] = ()
     panels: Sequence[charts.Panel] = ()
     systems: tuple[str, ...] = ()
+    page: Callable[[], str] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
