@@ -11,7 +11,7 @@ from ..errors import printable
 from ..options import public
 from ..results.model import fixed
 from ..results.render import Result
-from ..results.table import Column, Table, Value
+from ..results.table import Column, Entry, Table, Value
 from ..scenes import settings
 from ..scenes.truth import truth_of
 from ..sets.catalogue import load_split
@@ -61,7 +61,7 @@ def describe(name: str, *, progress: Progress | None = None) -> Result:
     notes.append(f"Most frequent words of {last}: {', '.join(list(frequent)[:SHOWN])}.")
     head = Column(name if len(parts) > 1 else "", "fact", words=True)
     columns = (head, *(Column(part, fields={"part": part}) for part in parts))
-    lines = tuple((fact, *(facts[fact] for facts in shown)) for fact in shown[0])
+    lines: tuple[tuple[Entry, ...], ...] = tuple((fact, *(facts[fact] for facts in shown)) for fact in shown[0])
     words = tuple((word, Value(n, "count"), part) for part, (_, of, _) in parts.items() for word, n in of.items())
     tables = (
         Table("facts", "", columns, lines, notes=tuple(notes)),
