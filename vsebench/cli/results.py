@@ -24,7 +24,7 @@ class Output:
         output: also write the result to a file, by its ending: .json, .tex, .md, .html or .csv.
         style: print terminal, json, latex, html, markdown or csv; terminal by default.
         per_query: write the per-query values of every metric (.parquet or .csv).
-        figure: also draw it: .png, .svg or .html.
+        figure: also draw it: .svg, .png or .pdf.
 
     Raises:
         UsageError: no such format, or an ending of no format.
@@ -51,7 +51,7 @@ class Output:
             what = "its ending is that of no format"
             raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
         if figure is not None:
-            from ..human.figure import check_path
+            from ..results.charts import check_path
 
             check_path(figure)
         if per_query is not None:
@@ -91,9 +91,9 @@ class Output:
             if self.per_query is not None:
                 write_per_query(result.per_query(), self.per_query)  # type: ignore[attr-defined]
             if self.figure is not None:
-                from ..human import figure as drawing
+                from ..results import charts
 
-                drawing.write(result, self.figure)  # type: ignore[arg-type]
+                charts.save(result.panels, result.systems, self.figure)  # type: ignore[attr-defined]
         except DiskError as error:  # what was computed is printed all the same
             failed = error
         if shown is None:

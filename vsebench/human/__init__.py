@@ -15,5 +15,5 @@ perhaps a file of embeddings; it returns a ``correlation.Study``::
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC
 - ``coefficients``: correlations of points, and of those without an image or a pair
-- ``correlation``: the result and its tables; ``figure``: its figure
+- ``correlation``: the result with its tables and charts
 """
