@@ -23,7 +23,7 @@ from ..results.model import Resampling
 from ..results.page import Part
 from ..results.render import Result
 from ..results.report import Report
-from ..results.table import Table
+from ..results.table import Table, visible
 from ..sets.match import Captions, with_captions
 from ..types import TestSet
 from . import attributes, page_queries, thumbnails
@@ -95,7 +95,7 @@ def page(
     split, unknown = _with_captions(systems[0].items, captions)
     how = Resampling(float(ci), resamples, seed) if ci else None
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
-    summary = _summary(systems, every, metrics, same)
+    summary, tables = _summary(systems, every, metrics, same)
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:
         shown = [] if found is None else page_queries.shown_images(found)
@@ -108,11 +108,10 @@ def page(
     of_set = systems[0].report.split
     heading = printable(f"Evaluation on {of_set}" if title is None else title)
     warned = tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)]))
-    folded = (replace(table, shown=False) for _, of in summary.folded for table in of)
     panels = tuple(panel for part in parts for panel in part.panels)
     return Result(
         kind="page", title=heading, main="results" if len(systems) == 1 else "tests", panels=panels,
-        tables=(*summary.tables, *(table for table in folded if table.name not in ("results", "slices"))),
+        tables=tables,
         systems=tuple(names), page=partial(pages.page, heading, names, parts, found, absent, warned),
         settings={
             "split": of_set, "systems": names, "signatures": [s.report.signature for s in systems],
@@ -176,22 +175,25 @@ def _other_captions(systems: Sequence[System], split: TestSet) -> list[str]:
     return [f"the captions that are shown ({shown}) are not those of which gains were computed ({other})"]
 
 
-def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]) -> Part:
-    """The tables of one report, or the comparison of several with their own tables to be opened."""
-    first = systems[0].report
+def _summary(
+    systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]
+) -> tuple[Part, list[Table]]:
+    """The tables of one report, or the comparison of several with their own tables to be opened; and their records."""
+    report = systems[0].report
     if len(systems) == 1:
         wanted = {*keys}
-        shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
-        return Part("summary", "Summary", tables=tuple(shown.tables))
-    compared = replace(
-        compare({s.name: s.report for s in systems}, metrics=metrics, **same), intervals=True, tests_shown=True
-    )
-    tables = compared.tables
-    values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
-    folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []
-    folded.append(("Tests of every pair of systems", tuple(tables[len(values) :])))
-    folded += [(f"All values of {s.name}", tuple(s.report.tables)) for s in systems]
-    return Part("summary", "Summary", tables=tuple(values[:1]), folded=tuple(folded))
+        shown = replace(report, results=tuple(r for r in report.results if key_of(r) in wanted))
+        return Part("summary", "Summary", tables=shown.tables), list(shown.tables)
+    compared = compare({s.name: s.report for s in systems}, metrics=metrics, **same)
+    tables = replace(compared, intervals=True, tests_shown=True).tables
+    first, *others = visible(tables)  # of two systems with their tests, of more with marks
+    further = [table for table in others if table.name == first.name]
+    tests = [table for table in others if table not in further]
+    folded: list[tuple[str, Sequence[Table]]] = [("Further metrics, not tested", further)] if further else []
+    folded += [("Tests of every pair of systems", tests)] if tests else []
+    folded += [(f"All values of {s.name}", s.report.tables) for s in systems]
+    records = [table if table is first else replace(table, shown=False) for table in tables]
+    return Part("summary", "Summary", tables=(first,), folded=tuple(folded)), records
 
 
 def _with_charts(
