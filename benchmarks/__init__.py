@@ -5,5 +5,5 @@
 - ``run``: the record of a task; measures tasks, compares the values of peers with ours
 - ``inputs``: vectors, captions, judgements, gains and lists that the tasks start from, each made once
 - ``library``, ``losses``: the tasks of vsebench and of the trainer; ``peers``: other implementations of the same
-- ``table``: the printed table, and the tables of ``docs/benchmarks.md``
+- ``table``: the printed table, and the tables of ``docs/exactness.md``
 """

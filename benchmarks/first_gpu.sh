@@ -60,7 +60,7 @@ step "The digits of numpy, on 400 images" \
 "$python" -m benchmarks backends --quick
 
 step "Time" \
-  "rows of torch:cuda:0 below those of numpy (docs/backends.md has the times of an H200)"
+  "rows of torch:cuda:0 below those of numpy (docs/exactness.md has the times of an H200)"
 "$python" -m benchmarks backends
 
 step "Where the time goes" \

@@ -1,4 +1,4 @@
-"""The printed table, and the tables of ``docs/benchmarks.md``, made of a record of ``run.run``.
+"""The printed table, and the tables of ``docs/exactness.md``, made of a record of ``run.run``.
 
 ``python -m benchmarks peers --json > docs/benchmarks.json`` stores the record, ``python -m docs.generate`` the tables.
 """

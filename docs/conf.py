@@ -19,7 +19,6 @@ version = release = vsebench.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
@@ -30,7 +29,7 @@ autodoc_default_options = {"members": True, "inherited-members": "Exception,User
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings give axes, types and units in words
 
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 smartquotes = False  # two hyphens stay two hyphens: --split is an option
 toc_object_entries = False

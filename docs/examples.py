@@ -19,8 +19,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PAGES = (
-    "getting-started.md", "report.md", "sets.md", "judgements.md", "corpus.md", "scores.md",
-    "choice.md", "scenes.md", "backends.md", "export.md", "coming-from.md", "my-number-differs.md",
+    "getting-started.md", "faq.md", "statistics.md", "report.md", "sets.md", "judgements.md", "scores.md",
+    "choice.md", "scenes.md", "backends.md", "coming-from.md", "my-number-differs.md",
 )  # fmt: skip
 COLUMNS = 100  # of the terminal
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)

@@ -45,19 +45,18 @@ FURTHER = {
     "`vsebench spice --split coco-5k` (15 to 60 captions a second; it can be interrupted). If CoreNLP 3.6.0 is "
     "missing, the command says how to download it. "
     "`vsebench spice --from FILE` reads captions that were parsed elsewhere.\n",
-    "sentence": "\nA file of caption vectors is matched by its ids. Without ids its rows are in the order of a "
-    "declared split, or for a custom split in the order of the text vectors.\n",
-    "wmd": "\nAn exact distance takes tens of microseconds a pair of captions. Metrics need all pairs of a test set, "
-    "and are refused for splits of more than 100,000 pairs of an image and a caption.\n",
-    "holds": "\nFacts are the attributes and numbers of groups of objects, their relations, and the background. Where "
-    "the words of a caption fit several groups, those are meant of which the most facts hold; all ways are tried. The "
-    "gain is 1 exactly for the pairs of the judgements `entails`, however little a caption states. A caption that "
-    "states no fact has no value as a query.\n",
-    "match": "\nFacts are those of `holds`. A caption that is wholly true of an image and says little has a small "
-    "gain, often smaller than that of a long caption of which half is false. It orders captions by how well they "
-    "describe an image, and not by how much of them holds. A caption that states no fact has no value as a query.\n",
-    "matrix": "\nRows and columns are matched by the ids in the file. Without ids they are in the order of a "
-    "declared split, or for a custom split in the order of the vectors.\n",
+    "sentence": "\nA file of caption vectors is matched by its ids. Without ids its rows must be in the order of the "
+    "split (declared split) or of the text vectors (custom split).\n",
+    "wmd": "\nAn exact distance takes tens of microseconds per pair of captions, and metrics need all pairs. The limit "
+    "is 100,000 pairs of an image and a caption.\n",
+    "holds": "\nFacts are the attributes and numbers of groups of objects, their relations, and the background. If "
+    "a caption fits several groups, the assignment with the most true facts counts. The gain is 1 exactly for "
+    "the pairs of the judgements `entails`. A caption without facts has no value as a query.\n",
+    "match": "\nFacts are those of `holds`. A true caption that says little has a small gain, often smaller than a "
+    "long caption that is half false. Use `match` for how well a caption describes an image, `holds` for how much of "
+    "it is true. A caption without facts has no value as a query.\n",
+    "matrix": "\nRows and columns are matched by the ids in the file. Without ids they must be in the order of the "
+    "split (declared split) or of the vectors (custom split).\n",
 }
 
 
@@ -91,24 +90,21 @@ def metrics_page() -> str:
         for suite in SUITES.values()
     ]
     return "".join((
-        "# Metrics\n\n"
-        "A name is `[view:]Name[@k]`, for example `R@1`, `eccv:mAP@R`, `1k:RSum`. Values are fractions between 0 and 1 "
-        "(ranks are ranks); the terminal prints fractions times 100. `vsebench metrics NAME` shows the same facts.\n\n",
         *map(_metric, families(graded=False)),
-        "## Graded metrics\n\nThey are computed from gains, which are named before the metric: `cider:NCS@10`, "
-        "`spice:CS@100`. Without a name the gains are the first of `--gains`, or CIDEr-D. "
+        "## Graded metrics\n\nThe gains are written before the metric: `cider:NCS@10`, `spice:CS@100`. Without a "
+        "prefix the first of `--gains` is used, or CIDEr-D. "
         "Options are in brackets, `cider:CS[tau=a]@100`; the first value is the default.\n\n"
         f"{ALL_ZERO}\n\n",
         table(("option", "values, default first", "meaning", "metrics"), options) + "\n",
         *map(_metric, families(graded=True)),
-        "## Hubness\n\nThese metrics read how many queries have an item among their first k (its k-occurrence), and no "
-        "relevance. They have no per-query values, and so no intervals.\n\n",
+        "## Hubness\n\nHow many queries list an item among their first k (its k-occurrence). These metrics ignore "
+        "relevance. They have no per-query values, so no intervals.\n\n",
         *(_metric(family) for family in families() if family.of_lists),
-        "## Views\n\nThe judgements and candidates of a metric, named before it: `eccv:mAP@R`.\n\n",
+        "## Views\n\nThe prefix of a metric chooses judgements and candidates: `eccv:mAP@R`.\n\n",
         *(f"- `{j.name}`: {j.meaning}\n" for j in judgements().values()),
         "- any kind of gains: see [relevance](relevance.md)\n"
-        "\n## Suites\n\nNames for several metrics in `--metrics`; `vsebench metrics SUITE` lists one. "
-        "`vsebench compare` tests the headline metrics.\n\n",
+        "\n## Suites\n\nSeveral metrics under one name, for `--metrics`. `vsebench compare` tests the "
+        "headline metrics.\n\n",
         *suites,
         *(f"- `{name}`: {meaning}\n" for name, meaning in ALL.items()),
     ))  # fmt: skip
@@ -132,7 +128,7 @@ def _metric(family: Any) -> str:
 
 
 def _cited(*keys: str) -> str:
-    return ", ".join(f"[{key}](glossary.md#references)" for key in keys)
+    return ", ".join(f"[{key}](metrics.md#references)" for key in keys)
 
 
 def relevance_parts() -> tuple[str, ...]:
@@ -168,10 +164,10 @@ def cli_page() -> str:
     shared = [line for line, times in every.items() if times >= SHARED]
     out = [
         "# Command line\n\n"
-        "The result is printed on stdout, everything else on stderr. Options stand behind the name of a command. "
-        "`vsebench eval --help` has the usual options and `--help-all` all of them; "
-        "environment variables are on [another page](install.md#environment-variables).\n\n"
-        "## Options that commands share\n\nCommands that have them name them.\n\n"
+        "Results go to stdout, everything else to stderr. Options follow the name of the command. "
+        "`vsebench eval --help` shows the usual options, `--help-all` all of them. See also "
+        "[exit codes](#exit-codes) and [environment variables](#environment-variables).\n\n"
+        "## Shared options\n\n"
     ]
     names = Counter(line.partition(":")[0] for line in shared)
     for line in shared:
@@ -187,6 +183,11 @@ def cli_page() -> str:
         also = [names for names, line in lines.items() if line in shared]
         out.append(f"- also {', '.join(also)}\n\n" if also else "\n")
     out += ["## Exit codes\n\n", *(f"- {number}: {words}\n" for number, words in EXIT_CODES.items())]
+    heads = ("variable", "meaning", "example")
+    out.append("\n## Environment variables\n\nNone is required, none changes a digit. Options override variables.\n")
+    for variables in (OWN, OF_OTHERS):
+        rows = ((f"`{v.name}`", v.meaning, f"`{v.example}`") for v in variables)
+        out.append("\n" + table(heads, rows))
     return "".join(out)
 
 
@@ -317,14 +318,8 @@ def benchmark_tables() -> tuple[str, ...]:
     return parts(json.loads(STORED.read_text(encoding="utf-8")))
 
 
-def environment_tables() -> list[str]:
-    """The environment variables: ours, and those of the packages."""
-    heads = ("variable", "meaning", "example")
-    return [table(heads, ((f"`{v.name}`", v.meaning, f"`{v.example}`") for v in of)) for of in (OWN, OF_OTHERS)]
-
-
 def with_tables(name: str, tables: Sequence[str] | None) -> str:
-    """A page of which only the tables between two marks are generated, one after the other; as it is without any."""
+    """A page with the tables between its marks replaced, in order; unchanged if there are none."""
     page = (HERE / name).read_text(encoding="utf-8")
     if tables is None:
         return page
@@ -336,14 +331,14 @@ def with_tables(name: str, tables: Sequence[str] | None) -> str:
 
 
 TABLES: dict[str, Callable[[], Sequence[str] | None]] = {
-    "install.md": environment_tables,
+    "metrics.md": lambda: (metrics_page(),),
     "relevance.md": relevance_parts,
     "formats.md": lambda: (formats_table(),),
     "sets.md": lambda: (sets_table(),),
     "statistics.md": lambda: (coverage_table(),),
     "training.md": training_tables,
     "studies/metric_validity.md": study_tables,
-    "benchmarks.md": benchmark_tables,
+    "exactness.md": benchmark_tables,
 }
 
 
@@ -353,7 +348,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail if a page would change")
     parser.add_argument("--no-examples", action="store_true", help="leave out the examples, which take a minute")
     given = parser.parse_args()
-    pages = {"metrics.md": MARK + metrics_page(), "cli.md": MARK + cli_page()}
+    pages = {"cli.md": MARK + cli_page()}
     pages |= {name: with_tables(name, make()) for name, make in TABLES.items()}
     for name in () if given.no_examples else examples.PAGES:
         pages[name] = examples.rerun(pages.get(name) or (HERE / name).read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from vsebench.errors import BadInput, MissingPackage, csv_cell, printable
+from vsebench.errors import BadInput, MissingPackage, csv_cell, install, printable
 
 from .entries import LEVELS, Board, Entry, facts_of, page_of, slug
 from .tables import ARROWS, Cell, Column, Ranking, Table, heading, numbers, ordered, printed, shortened
@@ -68,7 +68,7 @@ def build(board: Board, found: Sequence[Ranking], repository: str = "../..") -> 
         import jinja2
         from markupsafe import Markup
     except ImportError as error:
-        raise MissingPackage(f"the site needs {error.name}", fix="pip install 'vsebench[report]'") from None
+        raise MissingPackage(f"the site needs {error.name}", fix=install("report")) from None
 
     def literal(value: object) -> object:
         return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -24,6 +24,7 @@ from tests.gates import (  # noqa: F401
     pytest_ignore_collect,
 )  # fmt: skip
 from tests.messages import Messages
+from vsebench import errors
 from vsebench.cli import terminal
 from vsebench.log import Log, logged
 from vsebench.types import TestSet
@@ -46,6 +47,14 @@ settings.register_profile("quick", max_examples=20, derandomize=True, **_COMMON)
 settings.register_profile("nightly", max_examples=120, derandomize=True, **_COMMON)
 settings.register_profile("search", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _installed_by_name() -> Iterator[None]:
+    """Stored messages name the package, wherever this installation came from."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "_source", lambda: "'vsebench[{extra}]'")
+        yield
 
 
 @pytest.fixture

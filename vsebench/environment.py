@@ -1,4 +1,4 @@
-"""The environment variables that change what vsebench does, of which the tables of ``docs/install.md`` are made.
+"""The environment variables that change what vsebench does, of which the tables of ``docs/cli.md`` are made.
 
 They are read where they are used. None of them changes a digit of a result. ``has_driver`` says whether a GPU has its
 driver.

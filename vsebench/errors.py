@@ -6,10 +6,13 @@ A message has three parts for the user: the file or option it is about, what is 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 OK = 0
 GATE_NOT_MET = 1
@@ -166,6 +169,36 @@ class MissingPackage(VsebenchError, ImportError):
     """A required optional package, tool or data set is missing; ``fix`` is the command that installs it."""
 
     exit_code = MISSING_PACKAGE
+
+
+def install(extra: str) -> str:
+    """The command that adds an extra to this installation.
+
+    It names the folder, archive or repository that this installation was made from (PEP 610), because a package index
+    is asked for the name only if the package itself came from one.
+    """
+    return f"pip install {_source()}".replace("{extra}", extra)
+
+
+@cache
+def _source() -> str:
+    """What pip is given, with ``{extra}`` in place of the extra."""
+    from importlib import metadata
+    from urllib.parse import urlparse
+    from urllib.request import url2pathname
+
+    try:
+        text = metadata.distribution("vsebench").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # a checkout on PYTHONPATH
+        return "'.[{extra}]'"
+    if text is None:
+        return "'vsebench[{extra}]'"
+    found = json.loads(text)
+    url, vcs = str(found["url"]), found.get("vcs_info", {}).get("vcs")
+    if url.startswith("file:") and vcs is None:
+        editable = "-e " * bool(found.get("dir_info", {}).get("editable"))
+        return editable + shlex.quote(url2pathname(urlparse(url).path) + "[{extra}]")
+    return f"'vsebench[{{extra}}] @ {vcs + '+' if vcs else ''}{url}'"
 
 
 class DiskError(VsebenchError):

@@ -47,9 +47,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^(give its folder where it is used: )?vsebench choice FILE --set", "test_a_set_by_name_is_in_the_cache"),
     Followed(
-        r"^data sets are not downloaded: vsebench data list says what each split needs .*, and vsebench data "
-        r"build NAME "
-        r"--from FILE reads a file of yours$",
+        r"^vsebench downloads no data: run vsebench data list .*, and vsebench data build NAME --from FILE to read",
         "data get f30k",
         ("data list", "f30k"),
         (write("c.csv", "image_id,caption_id,caption\na,1,a dog\nb,2,a cat\n"), "data build mine --from c.csv", None),

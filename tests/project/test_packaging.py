@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import vsebench
 from tools import release
+from vsebench import errors
 from vsebench.cli import doctor
 
 if sys.version_info >= (3, 11):
@@ -19,6 +23,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCE: Any = errors._source  # before the fixture of all tests replaces it
 EXTRAS = set(PROJECT["project"]["optional-dependencies"])
 
 
@@ -33,7 +38,7 @@ def test_the_extra_all():
 
 
 def test_the_extras_are_explained_in_one_table():
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("## Environment variables")[0]
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"(?m)^\| `(\w+)` \| .* \| (.*) \|$", page))
     assert set(rows) == EXTRAS
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
@@ -42,7 +47,7 @@ def test_the_extras_are_explained_in_one_table():
     pinned = [
         r for group in PROJECT["project"]["optional-dependencies"].values() for r in group if re.match(r"[\w.-]+==", r)
     ]
-    assert {name for name in names(pinned) if f"`{name}`" in page.split("## Two packages")[1]} == names(pinned)
+    assert {name for name in names(pinned) if f"`{name}`" in page.split("## Extras")[1]} == names(pinned)
 
 
 def test_classifiers_are_what_ci_runs():
@@ -56,7 +61,7 @@ def test_classifiers_are_what_ci_runs():
     assert {c.partition(" :: ")[2] for c in stated if c.startswith("Operating System")} == {
         systems[system.removesuffix("-latest")] for system in runs_on
     }
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     ends = [min(versions, key=lambda v: int(v[2:])), max(versions, key=lambda v: int(v[2:]))]
     assert len(re.findall(rf"(?m)^\| \w+, Python {ends[0]} to {ends[1]} \|", page)) == len(runs_on)
     assert min(versions, key=lambda v: int(v[2:])) == PROJECT["project"]["requires-python"].removeprefix(">=")
@@ -143,13 +148,37 @@ def test_changelog_lists_this_version_and_its_numbers():
         assert "\n### Numbers\n" in version, f"no Numbers section under '{version.splitlines()[0]}'"
 
 
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'vsebench[text]'"),
+        ({"url": "file:///a%20b", "dir_info": {"editable": True}}, "pip install -e '/a b[text]'"),
+        ({"url": "file:///dist/vsebench.whl", "archive_info": {}}, "pip install '/dist/vsebench.whl[text]'"),
+        (
+            {"url": "https://host/vsebench.git", "vcs_info": {"vcs": "git", "commit_id": "1"}},
+            "pip install 'vsebench[text] @ git+https://host/vsebench.git'",
+        ),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_package_came(
+    origin: dict[str, Any] | None, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return None if origin is None else json.dumps(origin)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
+    monkeypatch.setattr(errors, "_source", SOURCE.__wrapped__)
+    assert errors.install("text") == command
+
+
 def test_every_extra_that_an_error_message_names_exists():
     named = {
         extra
         for package in ("vsebench", "train_reference")
         for path in (ROOT / package).rglob("*.py")
-        for found in re.findall(r"vsebench\[([a-z, ]+)\]", path.read_text(encoding="utf-8"))
-        for extra in re.split(r", *", found)
+        for found in re.findall(r"\binstall\(\W([a-z]+)\W\)|vsebench\[([a-z, ]+)\]", path.read_text(encoding="utf-8"))
+        for extra in re.split(r", *", "".join(found))
     }
     assert named - EXTRAS == set()
     assert "train" in named

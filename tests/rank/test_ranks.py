@@ -162,7 +162,7 @@ def test_unknown_name(name: str, refuses: Refuses) -> None:
 
 
 def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
-    absent = dataclasses.replace(backends.BACKENDS["numpy"], module="no_such_module", install="'vsebench[gpu]'")
+    absent = dataclasses.replace(backends.BACKENDS["numpy"], module="no_such_module", install="gpu")
     monkeypatch.setitem(backends.BACKENDS, "numpy", absent)
     refuses(MissingPackage, vb.evaluate, np.eye(3), np.eye(3), captions_per_image=1, backend="numpy")
 

@@ -320,7 +320,7 @@ def test_a_file_that_ends_the_process(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_without_faiss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    gone = backends.Backend("", backends._faiss, "not_installed", "'vsebench[cpu]'")
+    gone = backends.Backend("", backends._faiss, "not_installed", "cpu")
     monkeypatch.setitem(backends.BACKENDS, "faiss", gone)
     with pytest.raises(MissingPackage) as caught:
         evaluated(index={"t2i": flat(tmp_path)})

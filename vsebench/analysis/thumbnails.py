@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import BadInput, MissingPackage, count_of, printable
+from ..errors import BadInput, MissingPackage, count_of, install, printable
 from ..files.image_files import Packed, files_of, listed, read_image
 from ..files.raw import shown
 from ..files.regular import expanded
@@ -42,7 +42,7 @@ def make(
     try:
         import PIL  # noqa: F401
     except ImportError:
-        raise MissingPackage("thumbnails need Pillow", fix="pip install 'vsebench[report]'") from None
+        raise MissingPackage("thumbnails need Pillow", fix=install("report")) from None
     files = _files(path, split)
     if not files:
         what = f"has no image of the split (such as '{printable(shown(split.rows.ids[0]))}.jpg')"

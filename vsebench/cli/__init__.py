@@ -34,72 +34,72 @@ USUAL = (
 )  # fmt: skip
 REPORTS = "REPORT..."
 SETS = {
-    "list": Command("Show the test sets, and how to get those that are absent.", "cli.data:list_splits"),
-    "build": Command("Read a set from its files, declare your own, or generate scenes.", "cli.data:build", "NAME"),
+    "list": Command("List the test sets, and how to get the missing ones.", "cli.data:list_splits"),
+    "build": Command("Read a test set from its files, or generate scenes.", "cli.data:build", "NAME"),
     "describe": Command(
         "Count images, captions and words.", "analysis.describe:describe", "NAME", task="comparing", prints=RESULT
     ),
     "verify": Command("Check the counts and ids of a set.", "cli.data:verify", "NAME"),
-    "export": Command("Write scenes in the layout of COCO.", "cli.data:export", "NAME"),
+    "export": Command("Write scenes in the COCO layout.", "cli.data:export", "NAME"),
     "remove": Command("Remove a set from the cache.", "cli.data:remove", "NAME"),
 }
 # The panels of the help: a line a command, whose own help describes it.
 PANELS: dict[str, dict[str, Any]] = {
     "Evaluate": {
         "eval": Command(
-            "Rank, measure and report systems.", "cli.evaluate:run", "[FILE...]",
+            "Evaluate systems: rank, measure, report.", "cli.evaluate:run", "[FILE...]",
             of="evaluation.run:evaluate", prints=REPORT, also=("threads",), usual=USUAL,
         ),
         "choice": Command(
-            "Choose the right caption: SugarCrepe, VALSE, your own.", "analysis.choice:choice", "FILE...",
+            "Evaluate caption choice: SugarCrepe, VALSE, yours.", "analysis.choice:choice", "FILE...",
             prints=RESULT,
         ),
         "unimodal": Command(
-            "Rank items of one modality, judged by labels.", "unimodal.evaluate:evaluate_unimodal", "FILE",
+            "Evaluate retrieval within one modality, by labels.", "unimodal.evaluate:evaluate_unimodal", "FILE",
             task="ranking", prints=REPORT,
         ),
         "correlate": Command(
-            "Correlate relevances with human judgements.", "human.study:correlate", "DATA",
+            "Correlate relevance with human ratings.", "human.study:correlate", "DATA",
             prints=(*RESULT, "figure"),
         ),
-        "metrics": Command("List or explain the metrics.", "cli.metrics:run", "[METRIC...]"),
+        "metrics": Command("List or explain metrics.", "cli.metrics:run", "[METRIC...]"),
     },
     "Compare and show": {
         "compare": Command(
-            "Test systems against each other.", "analysis.comparison:compare", REPORTS, prints=RESULT
+            "Test the differences between systems.", "analysis.comparison:compare", REPORTS, prints=RESULT
         ),
         "compare-sets": Command(
             "Compare systems by their means over test sets.", "analysis.many_sets:compare_sets", REPORTS, prints=RESULT
         ),
-        "show": Command("Print saved reports again.", "analysis.joint:show", REPORTS, prints=RESULT),
+        "show": Command("Print saved reports.", "analysis.joint:show", REPORTS, prints=RESULT),
         "agree": Command(
-            "Show how far metrics agree on the order of systems.", "analysis.agree:agree", REPORTS, prints=RESULT
+            "Measure how far metrics agree on the order of systems.", "analysis.agree:agree", REPORTS, prints=RESULT
         ),
         "slice": Command(
-            "Break a metric down by a property of queries.", "analysis.slices:slice", REPORTS, prints=RESULT
+            "Break a metric down by a property of the queries.", "analysis.slices:slice", REPORTS, prints=RESULT
         ),
         "page": Command(
-            "Write a page: tables, charts, single queries.", "cli.page:run", REPORTS, of="analysis.page:page"
+            "Write a web page: tables, charts, single queries.", "cli.page:run", REPORTS, of="analysis.page:page"
         ),
         "export": Command(
-            "Write a report in the format of another tool.", "cli.export:run", REPORTS, of="exchange.export:export"
+            "Write a report for MTEB or the Hugging Face Hub.", "cli.export:run", REPORTS, of="exchange.export:export"
         ),
     },
     "Test sets, relevance, vectors": {
         "encode": Command("Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL..."),
         "inspect": Command("Show what a file holds and how it would be read.", "cli.inspect:run", "FILE"),
         "data": ("Test sets: list, build, describe, verify, export, remove.", SETS),
-        "spice": Command("Parse captions for SPICE, or read and write parsed ones.", "cli.cache:spice"),
-        "cache": Command("Show or clear what is kept in the cache.", "cli.cache:cache", "[KIND]"),
+        "spice": Command("Parse captions for SPICE.", "cli.cache:spice"),
+        "cache": Command("Show or clear the cache.", "cli.cache:cache", "[KIND]"),
     },
     "Training, installation": {
-        "train-reference": Command("Train a model with a loss of the papers.", "cli.train:run", prints=RESULT),
-        "doctor": Command("Report what is installed and whether it works.", "cli.doctor:run"),
-        "demo": Command("Evaluate vectors made from the captions of COCO 5K.", "cli.demo:run"),
+        "train-reference": Command("Train a model with a loss from the papers.", "cli.train:run", prints=RESULT),
+        "doctor": Command("Check the installation.", "cli.doctor:run"),
+        "demo": Command("Evaluate two built-in systems on COCO 5K.", "cli.demo:run"),
     },
 }  # fmt: skip
 EPILOG = (
-    "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
+    "Exit codes: 0 success, 1 failed check, 2 usage, 3 bad input, 4 missing package or data, 5 failure, "
     "6 disk, 130 interrupted."
 )
 CONTEXT = {

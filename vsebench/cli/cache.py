@@ -13,11 +13,11 @@ from .terminal import Terminal, listing
 
 
 def cache(terminal: Terminal, kind: str | None, *, clear: bool = False) -> None:
-    """Show what the cache holds, and its folder.
+    """Show the cache and its folder, or clear it.
 
     Args:
-        kind: one of the kinds that are shown; all of them by default.
-        clear: remove these files.
+        kind: a kind from the list; every kind by default.
+        clear: remove the files.
     """
     from ..errors import unknown
     from ..files import store
@@ -69,16 +69,16 @@ def spice(
     synsets: Path | None = None,
     java_heap: str | None = None,
 ) -> None:
-    """Parse captions into the cache, for the gains of SPICE. An interrupted run continues when it is started again.
+    """Parse captions for SPICE and store them in the cache. Run the command again to continue after an interrupt.
 
     Args:
-        split: a declared split: its captions.
-        captions: a file of captions: any form of data build, or one a line.
-        text: parse the original captions, or ptb: tokenised as the COCO server does.
-        output: write the parsed captions, by default all, for a machine without Java.
-        source: read parsed captions: a file of -o, or with --synsets a list of tuples a row.
-        synsets: word TAB synset ids; the file of --from then has a row for every caption.
-        java_heap: memory for Java, such as 3G; half of what is free by default.
+        split: test set whose captions are parsed.
+        captions: file of captions: any format of data build, or one caption per line.
+        text: ``original`` captions, or ptb: tokenised as by the COCO server.
+        output: write the parsed captions (all by default), for a machine without Java.
+        source: read parsed captions: a file written with ``output``, or lists of tuples with ``synsets``.
+        synsets: file of WORD, TAB, synset ids; the file of ``source`` then has one row per caption.
+        java_heap: memory for Java, such as 3G; half of the free memory by default.
     """
     from ..relevance.spice import file
 

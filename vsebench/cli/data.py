@@ -15,7 +15,7 @@ from .terminal import Terminal, listing
 
 
 def list_splits(terminal: Terminal) -> None:
-    """Show the declared splits, data sets of your own and sets of choices, and whether they can be used here."""
+    """List the test sets, your data sets and sets of choices, and whether they are ready to use."""
     from ..sets import catalogue as splits
     from ..sets.choices.layouts import status
 
@@ -41,18 +41,18 @@ def build(
     settings: Sequence[str] = (),
     replace: bool = False,
 ) -> None:
-    """Read a split from its source, check it, and keep it in the cache; or generate scenes.
+    """Read a test set from its files, check it and store it in the cache; or generate scenes.
 
-    With a new name it declares a data set of your own, which --split and every other command then know. A set in
-    several languages becomes a split a language, such as xflickrco:de; that name builds one of them.
+    A new name declares your data set; --split and every other command then accept it. A set in several languages
+    becomes one test set per language, such as xflickrco:de; that name builds one of them.
 
     Args:
-        name: the split or published set, scenes such as scenes-10k, or a new name for a data set of your own.
-        source: captions (.jsonl, .csv, Karpathy or COCO JSON), or the files of a published set or their folder.
-        part: only the captions whose field split is this; all: every part; test of a Karpathy file by default.
-        captions_per_image: the first so many captions of every image.
-        settings: a setting of scenes, such as near=0.2 (docs/scenes.md).
-        replace: build again even if it is there.
+        name: a published test set, scenes such as scenes-10k, or a new name for your data set.
+        source: captions (.jsonl, .csv, Karpathy or COCO JSON), or the files or the folder of a published set.
+        part: only captions whose field split has this value; all for every part; test by default for Karpathy files.
+        captions_per_image: keep the first N captions of every image.
+        settings: setting of scenes, such as near=0.2 (docs/scenes.md).
+        replace: build again if it exists.
     """
     if is_name(name) and (source, part, captions_per_image) == (None, None, None):
         _build_scenes(terminal, name, _scenes(settings or ()), replace)
@@ -128,12 +128,12 @@ def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], replace:
 
 
 def remove(terminal: Terminal, name: str) -> None:
-    """Remove the file of a split, or scenes, from the cache.
+    """Remove a test set from the cache.
 
-    A data set of your own is then no longer known.
+    Your data set is then unknown until you build it again.
 
     Args:
-        name: the split, or a data set of scenes.
+        name: the test set, or a data set of scenes.
     """
     from ..sets import catalogue as splits
 
@@ -145,10 +145,10 @@ def remove(terminal: Terminal, name: str) -> None:
 
 
 def verify(terminal: Terminal, name: str) -> None:
-    """Check the counts and ids of a split; exit code 1 when one does not hold.
+    """Check the counts and ids of a test set; exit with code 1 if a check fails.
 
     Args:
-        name: the split, or a data set of scenes.
+        name: the test set, or a data set of scenes.
     """
     from ..sets import catalogue as splits
 
@@ -160,12 +160,12 @@ def verify(terminal: Terminal, name: str) -> None:
 
 
 def export(terminal: Terminal, name: str, *, target: Path, part: str | None = None) -> None:
-    """Write scenes in the layout of COCO: images as PNG, captions and objects as JSON.
+    """Write scenes in the COCO layout: images as PNG, captions and objects as JSON.
 
     Args:
         name: a data set of scenes that is built here.
-        target: a new or empty folder.
-        part: train, val or test; all three by default.
+        target: new or empty folder.
+        part: ``train``, val or test; all three by default.
     """
     from ..scenes.coco import export_scenes
 

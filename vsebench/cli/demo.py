@@ -19,17 +19,16 @@ OWN = Path("vsebench-demo")  # files of an earlier demo are replaced in this fol
 SYSTEMS = {"lsa-128": 128, "lsa-64": 64}  # dimensions
 METRICS = "recall,eccv,NCS@10"
 WORDS = """\
-These vectors are computed from text, not by a vision model, and without the pictures: a caption is compared with the
-other captions of an image (LSA vectors of COCO's words, of 128 and of 64 dimensions), never with itself. So the full
-task of 5,000 images x 25,000 captions can be run without leakage, and the reports have the form of those of models.
-Their values describe no model."""
+These vectors come from text, not from a vision model: each caption is compared with the other four captions of an
+image (LSA vectors of the words, 128 and 64 dimensions), never with itself. They run the full task of 5,000 images x
+25,000 captions without leakage. Their values describe no model."""
 
 
 def run(terminal: Terminal, *, out: Path = OWN) -> None:
-    """Compute vectors of two systems from the captions of COCO 5K, evaluate their files, and write a page of both.
+    """Build two systems from the captions of COCO 5K, evaluate them, and write a page that compares them.
 
     Args:
-        out: folder for the vectors and the report of each system, and page.html.
+        out: folder for the vectors, the two reports and page.html.
     """
     import numpy as np
 

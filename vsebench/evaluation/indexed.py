@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, count_of
+from ..errors import BadInput, MissingPackage, count_of, install
 from ..files.ids import match
 from ..files.regular import check_file
 from ..log import note, warn
@@ -48,7 +48,7 @@ def read(data: Input, request: Request) -> Input:
         MissingPackage: FAISS is not installed.
     """
     if not backends.BACKENDS["faiss"].installed:
-        fix = f"pip install {backends.BACKENDS['faiss'].install}"
+        fix = install("cpu")
         raise MissingPackage(f"{spell('index')} needs faiss", fix=fix)
     known = [*(view for view in SOURCES if not is_gains(view)), *request.judgements]
     metrics = expand(request.names or (), known, tuple(request.gains)) if request.names else ()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..errors import BadInput, MissingPackage, UsageError, count_of, install
 from ..files.captions import lines_of
 from ..files.formats import sniff
 from ..files.pairs import Pairs
@@ -180,7 +180,7 @@ def make_plan(data: Input, request: Request) -> Plan:
         deep = [bool((known_depth(r, data.lists) >= r.depth).all()) for r in rankings]
         rankings = [replace(r, influence=r.influence and known) for r, known in zip(rankings, deep, strict=True)]
     if request.names is None and (absent := _absent(judgements, split)):
-        how = "the judgements are not installed (pip install 'vsebench[text]')"
+        how = f"the judgements are not installed ({install('text')})"
         note(f"{', '.join(absent)} left out: {how}", weight="result")
     if graded and request.ties not in (*BY_INDEX, EXPECTED):
         note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")

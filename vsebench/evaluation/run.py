@@ -112,97 +112,98 @@ def evaluate(
     Args, input:
         images: image vectors, (image, dim), or the file of embeddings or the folder of a training run. An array, a
             torch tensor or ``Embeddings``; in the order of the split unless they carry ids (see ``docs/formats.md``).
-        texts: text vectors, if the first file has images only. (caption, dim) floats or a file.
-        scores: a score matrix, a row an image; or one as i2t=FILE. In Python also an array (image, caption), or
-            ``{"i2t": ..., "t2i": ...}`` for one of each direction.
-        run: retrieved lists: TREC or JSON; i2t=FILE, or rank:FILE for its rank column. In Python also
+        texts: text vectors, if FILE holds images only. (caption, dim) floats or a file.
+        scores: score matrix, one row per image; i2t=FILE for one direction. In Python also an array (image, caption),
+            or ``{"i2t": ..., "t2i": ...}`` for one of each direction.
+        run: ranked lists, TREC or JSON; i2t=FILE for one direction, rank:FILE to read the rank column. In Python also
             ``{"i2t": FILE, "t2i": FILE}``, where lists in memory may stand for a file: ``{query id: item ids, best
             first}``, or ``{query id: {item id: score}}``; or such lists alone. Scores order the items; equal ones are
             in the order of the gallery (in trec_eval: of descending ids). ``rank:FILE`` or ``rank:i2t`` takes the order
             of the rank column.
-        split: ``coco-5k``, coco-1k, f30k, custom, or FOLDER of BEIR or MTEB; by ids by default. In Python also a
-            ``TestSet``. Arrays are a custom split of ``captions_per_image`` texts an image, in order. A folder of BEIR,
-            MTEB or ViDoRe with queries, a corpus and judgements is ``FOLDER``, ``FOLDER:SUBSET`` or ``FOLDER:SPLIT``.
-        captions: the captions, for splits whose captions are not known. A file, or a list in the order of the text
-            vectors (of a declared split: in its order).
+        split: test set: coco-5k, coco-1k, f30k, custom, or the FOLDER of a BEIR or MTEB set; the ids decide by default.
+            In Python also a ``TestSet``. Arrays are a custom split of ``captions_per_image`` texts an image, in order.
+            A folder of BEIR, MTEB or ViDoRe with queries, a corpus and judgements is ``FOLDER``, ``FOLDER:SUBSET`` or
+            ``FOLDER:SPLIT``.
+        captions: captions, if the test set does not come with them. A file, or a list in the order of the text vectors
+            (of a declared split: in its order).
         image_key, text_key, scores_key: name of an array in the file.
-        image_ids: ids of the image rows: .npy, a JSON list, or a text file with one per line. In Python also (image,)
+        image_ids: ids of the image rows: .npy, JSON list, or text file with one id per line. In Python also (image,)
             integers or strings.
         text_ids: ids of the text rows.
-        query_ids: ids of the query rows; the first rows are queries, and the second a corpus. ``judgements`` say what
-            is relevant.
+        query_ids: ids of the query rows; the first array then holds queries, the second the corpus. ``judgements`` say
+            what is relevant.
         corpus_ids: ids of the corpus rows.
         image_id_of_text: (text,) the id of the image of every text, if neither a declared split nor the ids give it;
             without ``image_ids`` the row of the image, from 0.
-        captions_per_image: texts an image, in order, for files without ids; 5 by default.
-        only: evaluate a part as a gallery of its own: lang=de by a column of --captions, or FILE:COLUMN=VALUE. The
-            values are separated by commas: ``FILE:COLUMN=VALUE[,VALUE...]``.
-        trust: evaluate even if the input looks wrong (recall at chance, rows in another order). It is a warning then.
+        captions_per_image: texts per image, in order, for files without ids; 5 by default.
+        only: evaluate some items only: lang=de by a column of ``captions``, or FILE:COLUMN=VALUE. The values are
+            separated by commas: ``FILE:COLUMN=VALUE[,VALUE...]``.
+        trust: evaluate even if the input looks wrong (recall at chance, misordered rows). It is a warning then.
 
     Args, what is measured:
-        metrics: names, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all; by default the headline suites.
+        metrics: metrics, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all; the headline suites by default.
         direction: ``both``, ``i2t``, ``t2i`` or ``query2corpus``.
         similarity: ``auto``, ``cosine`` or ``dot``.
-        candidates: the items that may be returned for each query: FILE, i2t=FILE. In Python also
-            ``{query id: item ids}``, or one of these under each of ``i2t`` and ``t2i``. Queries without candidates
-            count in no metric. See ``docs/corpus.md``.
-        exclude: items that may not be returned: FILE, i2t=FILE; self, the item with the query's id.
-        fuse: system to fuse: scores are added, ranks of --run are combined. Files of embeddings or of score matrices,
-            or arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
-        weights: of ``fuse``: numbers above 0 separated by commas, one a system, the first one first; all 1 by default.
-        normalise: correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20. The
-            offsets are those of the test queries (transductive), or of the file. See ``docs/scores.md``.
-        rerank: scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. In Python a mapping from
-            ``i2t``, ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite
-            values and one constant stand for pairs without a score. See ``docs/scores.md``.
-        combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
-        rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
-        index: a saved FAISS index, its lists re-ranked: i2t=FILE, t2i=FILE:nprobe=16. In Python also
+        candidates: items that may be returned for each query: FILE or i2t=FILE. In Python also ``{query id: item
+            ids}``, or one of these under each of ``i2t`` and ``t2i``. Queries without candidates count in no metric.
+            See ``docs/judgements.md``.
+        exclude: items that may not be returned: FILE, i2t=FILE, or self for the item with the query's id.
+        fuse: another system to fuse: scores are added, runs are fused by reciprocal rank. Files of embeddings or of
+            score matrices, or arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
+        weights: weights for ``fuse``, one per system, FILE first; all 1 by default.
+        normalise: hubness correction: csls:k=10, dsl:beta=100, qb:beta=20, or qb:BANK.npz:beta=20 with a query bank.
+            The offsets are those of the test queries (transductive), or of the file. See ``docs/scores.md``.
+        rerank: second-stage scores for the top of each ranking: i2t=FILE, t2i=FILE. In Python a mapping from ``i2t``,
+            ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
+            one constant stand for pairs without a score. See ``docs/scores.md``.
+        combine: how ``rerank`` combines the two scores: ``replace`` the first, or ``add:WEIGHT`` times the second.
+        rerank_depth: items per query for ``rerank``; by default as many as every query has scores for.
+        index: saved FAISS index, whose lists are re-scored exactly: i2t=FILE, t2i=FILE:nprobe=16. In Python also
             ``{"t2i": "images.faiss"}``, with parameters of the search behind the name:
-            ``images.faiss:nprobe=16,k=1000``. See ``docs/backends.md``.
+            ``images.faiss:nprobe=16,k=1000``. See ``docs/scores.md``.
 
     Args, relevance:
-        gains: graded relevance: a kind of ``vsebench metrics``, or a file; cider by default. In Python also (image,
-            caption) numbers, an array of the view ``matrix``; one or a list.
-        judgements: your judgements: FILE, NAME=FILE, NAME=i2t:FILE, NAME=labels:FILE. In Python also
-            ``{NAME: JUDGEMENTS}``. JUDGEMENTS are a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``,
-            or one of these under each of ``i2t`` and ``t2i``. They can also be a list of (image id, caption id) or
-            (image id, caption id, grade), a matrix (image, caption), or class labels
-            ``{"labels": (of the images, of the captions)}``. See ``docs/judgements.md``.
-        level: the smallest grade of a positive of ``judgements``.
-        human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
+        gains: graded relevance: cider, spice or another kind (see vsebench metrics), or a file; cider by default. In
+            Python also (image, caption) numbers, an array of the view ``matrix``; one or a list.
+        judgements: your judgements: FILE, NAME=FILE, NAME=i2t:FILE or NAME=labels:FILE. In Python also ``{NAME:
+            JUDGEMENTS}``. JUDGEMENTS are a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``, or one of
+            these under each of ``i2t`` and ``t2i``. They can also be a list of (image id, caption id) or (image id,
+            caption id, grade), a matrix (image, caption), or class labels ``{"labels": (of the images, of the
+            captions)}``. See ``docs/judgements.md``.
+        level: smallest grade that counts as positive (with ``judgements``).
+        human_data: folder of the CxC ratings, for the suite cxc-intra.
 
     Args, ties and missing items:
-        ties: equal scores: ``index``, ``optimistic``, ``pessimistic``, ``expected`` or ``docid-desc``. ``expected`` is
-            the mean of a metric over all orders of tied items.
-        no_positive: queries that the judgements cover and that have no positive: ``skip`` them, or count a ``miss``.
-        short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
+        ties: order of equal scores: index, optimistic, pessimistic, expected or docid-desc. ``expected`` is the mean of
+            a metric over all orders of tied items.
+        no_positive: judged queries without a positive: ``skip`` them, or count each as a ``miss``.
+        short_lists: metrics deeper than the ranked lists: ``refuse`` them, or count a ``miss``.
 
     Args, result:
-        save_run: write the top of every ranking: JSON, or TREC runs (.trec, .run, .txt), one a direction. JSON is
+        save_run: write the top of each ranking: JSON, or one TREC run per direction (.trec, .run, .txt). JSON is
             eccv-style; ``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``.
-        depth: items a query in ``save_run``; 100 by default.
-        lists: items a query to keep in the report, with scores and gains, for its page; 10 by default in JSON. At most
-            100; none by default in Python.
+        depth: items per query for ``save_run``; 100 by default.
+        lists: items per query to keep in the report for its page; 10 by default in JSON reports. At most 100; none by
+            default in Python.
         progress: called with (done, in all).
 
     Args, intervals:
-        ci: level of the intervals in percent; 0 for none.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
-        interval: ``bca`` or ``percentile``.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
+        interval: interval method: ``bca`` or ``percentile``.
 
     Args, where it is computed:
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
         backend: what ranks: auto, numpy, torch (torch:cpu, torch:cuda:1) or faiss; never changes a digit. ``numpy`` is
             the reference; ``faiss`` is for metrics of the top of rankings (a note says which metrics read more and are
             ranked by numpy).
-        engine: ``local``, or ``dask``: the workers of a Dask cluster (docs/backends.md); never changes a digit. They
-            read the input from its files.
-        scheduler: of engine dask: the address of a running scheduler; by default one is started on this machine. It is
-            such as ``tcp://10.0.0.1:8786``.
-        workers: of engine dask: processes on this machine; 2 by default.
-        resume: of engine dask: continue an evaluation that was ended, with the shards that were finished.
+        engine: where it runs: local, or dask for a Dask cluster (docs/backends.md); never changes a digit. They read
+            the input from its files.
+        scheduler: address of a running Dask scheduler; by default one starts on this machine. It is such as
+            ``tcp://10.0.0.1:8786``.
+        workers: Dask processes on this machine; 2 by default.
+        resume: continue an interrupted evaluation of ``engine`` dask.
 
     Raises:
         BadInput: unreadable, misshapen, unmatched or suspicious data; metrics that cannot be measured with it.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from ..errors import BadInput, MissingPackage
+from ..errors import BadInput, MissingPackage, install
 from .arrow_tables import FILE_START, PARQUET_START, line_members, shards_of, table_members
 from .hdf5_file import hdf5_members, mat_members
 from .npy import folder_members, npy_members, npz_members
@@ -85,7 +85,7 @@ class Format:
         try:
             import_module(self.package)
         except ImportError:
-            fix = f"pip install 'vsebench[{self.extra}]'"
+            fix = install(str(self.extra))
             raise MissingPackage(f"reading {self.words} needs {self.package}", where=path, fix=fix) from None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, count_of, first_line
+from ..errors import BadInput, MissingPackage, count_of, first_line, install
 from ..log import note
 from ..memory import text_array
 from ..options import spell
@@ -24,7 +24,6 @@ from .regular import check_file
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 MOST_PIXELS = 50_000_000  # decoded they take 200 MB
-INSTALL = "pip install 'vsebench[clip]'"
 USED_BITS = 12  # a 16-bit image that uses no more of them may be white at 4,095 or at 65,535
 BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
 _OPENING = threading.Lock()  # filters of warnings are those of all threads
@@ -125,7 +124,7 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingPackage("image files need Pillow", fix=INSTALL) from error
+        raise MissingPackage("image files need Pillow", fix=install("clip")) from error
     fix = "copy the file again, or leave the image and its captions out"
     where = str(path)
     if isinstance(path, Path):

@@ -104,7 +104,7 @@ class Family:
         aliases: other templates.
         aggregate: how per-query values become one number.
         parts: names that a sum adds up, over both directions.
-        cite: citation keys.
+        cite: keys of the references in ``docs/metrics.md``.
         formula: one line.
         options: what the brackets of its name may hold.
         least_k: the smallest k that means anything.
@@ -229,7 +229,7 @@ def metric(
     template: str,
     *,
     formula: str,
-    cite: tuple[str, ...],
+    cite: tuple[str, ...] = (),
     options: Mapping[str, Option] | None = None,
     captions: str = "all",
     **facts: Any,
@@ -243,7 +243,7 @@ def metric(
     queries and candidates.
 
     >>> from vsebench import metric, parse
-    >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", cite=(), high=None, ks=(5,))
+    >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", high=None, ks=(5,))
     ... def found(ranks, k):
     ...     return ranks.within(k)
     >>> parse("gt:Found@5").family.formula
@@ -252,7 +252,7 @@ def metric(
     Args:
         template: name with ``{k}`` in place of the depth.
         formula: one line.
-        cite: citation keys.
+        cite: keys of the references in ``docs/metrics.md``.
         options: of its own, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
@@ -286,7 +286,7 @@ def _refuse_unknown(template: str, parameters: tuple[str, ...], allowed: Sequenc
 
 
 def metric_sum(
-    template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...], aliases: tuple[str, ...] = (),
+    template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...] = (), aliases: tuple[str, ...] = (),
     mean: bool = False,
 ) -> None:  # fmt: skip
     """Declare a sum of other metrics over both directions; it is graded if its parts are.

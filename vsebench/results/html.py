@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..errors import MissingPackage, printable
+from ..errors import MissingPackage, install, printable
 from .table import Printed, Table
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def environment() -> Environment:
         import jinja2
         from markupsafe import Markup  # a dependency of jinja2
     except ImportError as error:
-        raise MissingPackage(f"a page needs {error.name}", fix="pip install 'vsebench[report]'") from None
+        raise MissingPackage(f"a page needs {error.name}", fix=install("report")) from None
 
     def literal(value: object) -> object:
         return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

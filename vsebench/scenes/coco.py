@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingPackage, UsageError, unknown
+from ..errors import MissingPackage, UsageError, install, unknown
 from ..files.atomic import locked, make_folder, refused, write_folder
 from ..files.regular import expanded
 from ..options import public
@@ -53,7 +53,7 @@ def export_scenes(
     try:
         import PIL.Image  # noqa: F401 (known before anything is written)
     except ImportError as error:
-        raise MissingPackage("PNG images need Pillow", fix="pip install 'vsebench[scenes]'") from error
+        raise MissingPackage("PNG images need Pillow", fix=install("scenes")) from error
     if part is not None and part not in PARTS:
         raise unknown("part", part, PARTS)
     stored, target = open_scenes(name), expanded(out).resolve()

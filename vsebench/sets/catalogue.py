@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import plugins
-from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, closest, count_of, unknown
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, closest, count_of, install, unknown
 from ..files.atomic import refused
 from ..files.caption_rows import CaptionRows, first_captions, rows_sha256, texts_sha256
 from ..files.captions import all_of_file, from_file
@@ -32,7 +32,6 @@ from .layouts import one_file
 from .published import SETS, TEXTS_SHA256, PublishedSet, find, rows_of
 from .stored import (
     DECLARED,
-    INSTALL,
     DeclaredSplit,
     declare,
     ids_installed,
@@ -239,7 +238,7 @@ class Tables(SetSource):
         try:
             return stored.coco_rows() if captions else stored.coco_id_rows()
         except MissingPackage as error:
-            raise MissingPackage(f"{what} {error.what}", fix=f"{INSTALL}, or run: {command}") from error
+            raise MissingPackage(f"{what} {error.what}", fix=f"{install('text')}, or run: {command}") from error
 
     def build(self, name: str, how: Build) -> Path:
         """Store the splits of a name."""
@@ -266,9 +265,9 @@ class Tables(SetSource):
         if split.order != "package":
             return SplitStatus(*of, "absent", False, command, " or ".join(split.sources))
         if not ids_installed():
-            return SplitStatus(*of, "absent", False, f"{INSTALL}, or {command}")
+            return SplitStatus(*of, "absent", False, f"{install('text')}, or {command}")
         has_captions = stored.has_captions()
-        return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
+        return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{install('text')} for the captions")
 
 
 TABLES = Tables()
@@ -569,7 +568,7 @@ def _verify_split(name: str) -> list[Check]:
 def _check_captions(rows: CaptionRows, name: str) -> Check:
     """Whether the captions are those that were published, where these are known; else whether every one has words."""
     if rows.captions is None:
-        return Check("texts", False, f"no captions here, only ids: {INSTALL}")
+        return Check("texts", False, f"no captions here, only ids: {install('text')}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
     detail = f"{count_of(len(rows.captions), 'caption')}, {len(empty)} empty"
     detail += f" (first: id {rows.caption_id[empty[0]]})" if empty else ""

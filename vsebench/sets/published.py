@@ -3,7 +3,7 @@
 To add one, write an entry of ``SETS``: its name, what an image is, the numbers that the publication states, the names
 of its files, their ``layouts`` (``records`` for JSON, JSON lines and tables: the fields of the image and of captions),
 the protocol, the publication and the licence. ``vsebench data build NAME --from FOLDER``, ``load_split``, ``data
-list``, ``verify``, all messages and docs/sets.md follow. CONTRIBUTING.md has an example with its test.
+list``, ``verify``, all messages and docs/sets.md follow. docs/extending.md has an example with its test.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, count_of
+from ..errors import BadInput, MissingPackage, count_of, install
 from ..files.atomic import write_atomically
 from ..files.caption_rows import CaptionRows, rows_sha256, set_sha256
 from ..files.ids import canonical, places
@@ -68,7 +68,7 @@ _COCO_CITE = (
 )
 _COCO_LICENCE = "terms of use at cocodataset.org; vsebench reads your own copy and redistributes nothing"
 _COCO_SOURCES = (
-    "packages eccv_caption and pycocoevalcap (pip install 'vsebench[text]')",
+    "packages eccv_caption and pycocoevalcap (extra text)",
     "captions_val2014.json of the official annotations",
     "Karpathy's dataset_coco.json",
     "JSON lines with caption_id, image_id, caption",
@@ -255,7 +255,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionR
         what = f"these are not the ids of '{name}': {_first_other(rows, split)} (the numbers are right)"
     elif split.order == "package" and not ids_installed():
         what = f"the ids of '{name}' in another order"
-        fix = f"{INSTALL} (it holds the order), or give a file in Karpathy's order"
+        fix = f"{install('text')} (it holds the order), or give a file in Karpathy's order"
     else:
         by_package = split.order == "package"
         ids = rows.caption_id
@@ -291,7 +291,6 @@ def _opened(path: Path, again: str) -> Iterator[Any]:
         yield archive
 
 
-INSTALL = "pip install 'vsebench[text]'"
 IDS_PACKAGE = "eccv_caption"
 CAPTIONS_PACKAGE = "pycocoevalcap"
 JAR = "spice/spice-1.0.jar"
@@ -321,7 +320,7 @@ def judgement_file(name: str) -> Path:
     """
     path = package_file(IDS_PACKAGE, f"data/{name}")
     if path is None:
-        raise MissingPackage(f"package '{IDS_PACKAGE}' is not installed; it holds {name}", fix=INSTALL)
+        raise MissingPackage(f"package '{IDS_PACKAGE}' is not installed; it holds {name}", fix=install("text"))
     return path
 
 
@@ -380,7 +379,9 @@ def coco_rows() -> CaptionRows:
     """
     ids, path = coco_id_rows(), package_file(CAPTIONS_PACKAGE, JAR)
     if path is None:
-        raise MissingPackage(f"package '{CAPTIONS_PACKAGE}' is not installed; it holds the COCO captions", fix=INSTALL)
+        raise MissingPackage(
+            f"package '{CAPTIONS_PACKAGE}' is not installed; it holds the COCO captions", fix=install("text")
+        )
     with _installed(path), zipfile.ZipFile(path) as archive:
         found = {said["id"]: said for said in json.loads(archive.read(CAPTIONS_IN_JAR))["annotations"]}
         notes = [found[name] for name in ids.caption_id.tolist()]
@@ -389,5 +390,5 @@ def coco_rows() -> CaptionRows:
 
 
 def _installed(path: Path) -> AbstractContextManager[None]:
-    fix = "reinstall it: pip install --force-reinstall --no-cache-dir 'vsebench[text]'"
+    fix = "reinstall it: pip install --force-reinstall --no-cache-dir eccv-caption pycocoevalcap"
     return reading(path, "the installed file is damaged", fix)

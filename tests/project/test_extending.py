@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md work as they are printed, and where the page says that they are put.
+"""The recipes of docs/extending.md work as printed, in the files that the page names.
 
 The fences tagged ``python recipe=NAME file=PATH`` are put into that file of a copy of the packages: a new file, or the
 end of a table of an existing one. Those without a file are the test, which pytest runs in the copy.
@@ -30,7 +30,7 @@ def recipes(text: str) -> dict[str, Parts]:
     return found
 
 
-RECIPES = recipes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+RECIPES = recipes((ROOT / "docs" / "extending.md").read_text(encoding="utf-8"))
 # Tests of the repository that check a recipe as well, and the file that they name until it has the second definition.
 CHECKED_BY = {
     "metric": ("tests/metrics/test_contract.py", "AP] or tested", "tests/oracle.py"),
