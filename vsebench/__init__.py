@@ -41,12 +41,10 @@ _PUBLIC = {
     "encode": "vsebench.pretrained.encode",
     "encode_all": "vsebench.pretrained.several",
     "load": "vsebench.analysis.systems",
-    "compare": "vsebench.analysis.comparison",
+    "compare": "vsebench.analysis.compare",
     "agree": "vsebench.analysis.agree",
     "slice": "vsebench.analysis.slices",
     "choice": "vsebench.analysis.choice",
-    "compare_sets": "vsebench.analysis.many_sets",
-    "joint": "vsebench.analysis.joint",
     "page": "vsebench.analysis.page",
     "export": "vsebench.exchange.export",
     "correlate": "vsebench.human.study",
@@ -76,10 +74,8 @@ __all__ = ["__version__", *_PUBLIC]
 if TYPE_CHECKING:
     from .analysis.agree import agree as agree
     from .analysis.choice import choice as choice
-    from .analysis.comparison import compare as compare
+    from .analysis.compare import compare as compare
     from .analysis.describe import describe as describe
-    from .analysis.joint import joint as joint
-    from .analysis.many_sets import compare_sets as compare_sets
     from .analysis.page import page as page
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load

@@ -19,7 +19,7 @@ from tests.browser import Page
 from tests.commands import cli
 from tests.hostile import good
 from vsebench.analysis.agree import agree
-from vsebench.analysis.comparison import compare
+from vsebench.analysis.compare import compare
 from vsebench.analysis.slices import slice
 from vsebench.cli.results import write_per_query
 from vsebench.errors import count_of, printable

@@ -343,7 +343,7 @@ def test_queries_without_a_relevant_item_are_left_out_of_ranks(pinned: Refuses) 
 
 def test_two_systems_share_the_metric_of_the_only_judgements(folder: Path):
     reports = [vb.evaluate(folder / "qc.npz", judgements=str(folder / "test.tsv"), metrics="nDCG@10") for _ in range(2)]
-    assert [str(row.metric) for row in vb.compare(reports, metrics="nDCG@10").rows] == ["test:nDCG@10"]
+    assert [row["metric"] for row in vb.compare(reports, metrics="nDCG@10").records()] == ["test:nDCG@10"]
 
 
 def test_judgements_have_the_name_of_their_file_without_its_ending(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from docs.generate import commands
 from tests import human_files, reports
 from tests.messages import Refuses
 from vsebench.analysis.agree import agree
-from vsebench.analysis.comparison import compare
+from vsebench.analysis.compare import compare
 from vsebench.analysis.page import page
 from vsebench.analysis.slices import slice
 from vsebench.cli import PANELS
@@ -111,15 +111,15 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path, refus
     named = dict(zip(("good", "worse", "bad"), three, strict=True))
     files = [Path(reports.write(tmp_path / f"{name}.json", report)) for name, report in named.items()]
     few: dict[str, Any] = {"metrics": ["R@1"], **FEW}
-    want = compare(files, **few)
-    assert compare([str(f) for f in files], **few) == compare(named, **few) == want
-    assert compare([f"good={files[0]}", *files[1:]], **few) == want
+    want = compare(files, **few).to_json()
+    for given in ([str(f) for f in files], named, [f"good={files[0]}", *files[1:]]):
+        assert compare(given, **few).to_json() == want
     assert compare([three[0], files[1]], metrics="R@1", permutations=10).systems == ("A", "worse")
     found, of_file = (slice(given, "positives", resamples=20) for given in ({"good": three[0]}, files[0]))
     assert found.to_dict() == of_file.to_dict()
     assert slice(three[0], by="positives", resamples=20).systems == ("A",)
     (tmp_path / "values.json").write_text(json.dumps(three[0].document()), encoding="utf-8")
-    assert compare([f"good={tmp_path}/values.json", *files[1:]], **few) == want
+    assert compare([f"good={tmp_path}/values.json", *files[1:]], **few).to_json() == want
     bare = vsebench.load(reports.write(tmp_path / "bare.json", three[0], per_query=False))
     refuses(BadInput, compare, [three[0], bare])
 
@@ -180,23 +180,23 @@ def test_the_best_two_values(higher_is_better: bool) -> None:
 def test_intervals_are_left_out_or_shown_on_request(three: list[Report]) -> None:
     for result in (compare(three, permutations=100, ci=0), agree(three, ci=0), slice(three[0], "positives", ci=0)):
         assert all(row["low"] is None for row in result.records()) and "bootstrap" not in str(result)
-    for shown in (compare(three, permutations=100, intervals=True), vsebench.joint(three, intervals=True)):
+    for shown in (compare(three, permutations=100, intervals=True), compare(three, tests=False, intervals=True)):
         assert "bootstrap interval over images" in shown.to_markdown() and "r@{ }l" in shown.to_latex()
         low = f"[{100 * three[0]['R@1', 'i2t'].interval[0]:.2f}, "
         assert low in shown.to_latex() and low in str(shown)
 
 
 def test_the_second_best_is_underlined(three: list[Report]) -> None:
-    """In a joint table and a comparison, in every format."""
+    """In a table of values and a comparison, in every format."""
     values = sorted((100 * r["R@1", "i2t"].value for r in three), reverse=True)
     assert len(set(values)) == 3
     first, second, third = (f"{value:.2f}" for value in values)
-    for result in (vsebench.joint(three, metrics="R@1"), vsebench.compare(three, metrics="R@1", permutations=100)):
+    for result in (compare(three, metrics="R@1", tests=False), compare(three, metrics="R@1", permutations=100)):
         assert f"\\textbf{{{first}}}" in result.to_latex() and f"\\underline{{{second}}}" in result.to_latex()
         assert f"**{first}**" in result.to_markdown() and f"<u>{second}</u>" in result.to_markdown()
         assert f"<b>{first}</b>" in result.to_html() and f"<u>{second}</u>" in result.to_html()
         for written in (result.to_latex(), result.to_markdown(), result.to_html()):
             assert third in written and f"{{{third}}}" not in written and f">{third}</u>" not in written
             assert "Best in bold, second best underlined." in written
-    two = vsebench.joint(three[:2], metrics="R@1").to_markdown()
+    two = compare(three[:2], metrics="R@1", tests=False).to_markdown()
     assert "<u>" not in two and "Best in bold." in two

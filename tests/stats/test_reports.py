@@ -223,7 +223,7 @@ def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.chdir(tmp_path)
         refuses(UsageError, systems.load_systems, again)
     assert [s.name for s in systems.load_systems({"x-1": "a/r.json", "x-2": "b/r.json"})] == ["x-1", "x-2"]
-    vsebench.joint({"x": done, "y": done}).save(tmp_path / "joint.json")
+    vsebench.compare({"x": done, "y": done}, tests=False).save(tmp_path / "joint.json")
     refuses(UsageError, systems.load_systems, ["joint.json", "x=a/r.json"])
     assert [s.name for s in systems.load_systems(["joint.json", "x-2=a/r.json"])] == ["x", "y", "x-2"]
     refuses(UsageError, systems.load_systems, ["joint.json", "joint.json"])

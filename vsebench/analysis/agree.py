@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError, VsebenchError, count_of, printable
+from ..errors import UsageError, VsebenchError, count_of
 from ..evaluation.assemble import Key, interval, label, population
 from ..files.ids import places
 from ..metrics import Metric, parse
@@ -115,7 +115,7 @@ def agreement_of(
     rankings = Table("rankings", f"{split} · how the metrics order {len(systems)} systems", columns, rows)
     matrix = [_matrix(keys, pairs)] if 2 < len(keys) <= _MATRIX else []
     return Result(
-        kind="agreement", title=printable(f"Agreement of metrics on {split}"), main="pairs",
+        kind="agreement", title=f"Agreement of metrics on {split}", main="pairs",
         tables=(rankings, *matrix, *_table_of_pairs(keys, pairs, how, most), *listed), systems=names,
         settings={
             "split": split, "systems": list(names), "how": None if how is None else asdict(how), "queries": queries,

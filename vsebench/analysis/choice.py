@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_path, numbers
-from ..errors import UsageError, count_of, printable, shown
+from ..errors import UsageError, count_of, shown
 from ..evaluation.assemble import interval
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.misread import LEVEL, of_mean
@@ -144,7 +144,7 @@ def choice(
     reading = f"Shares are printed times 100. {RULE} Chance: {' to '.join(dict.fromkeys((chance[0], chance[-1])))}."
     reading += "" if how is None else f" {interval_words(how)}."
     return Result(
-        kind="choices", title=printable(f"Choices of {items.name}"), main="shares", systems=found,
+        kind="choices", title=f"Choices of {items.name}", main="shares", systems=found,
         tables=(*tables, sentences(reading, literal=signature)),
         settings={
             "name": items.name, "systems": list(found), "baseline": None if baseline is None else BASELINE,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import printable
 from ..options import public
 from ..results.model import fixed
 from ..results.render import Result
@@ -67,7 +66,7 @@ def describe(name: str, *, progress: Progress | None = None) -> Result:
         Table("facts", "", columns, lines, notes=tuple(notes)),
         Table("words", "", tuple(map(Column, ("word", "n", "part"))), words, shown=False),
     )
-    return Result(kind="description", title=printable(name), main="facts", tables=tables, settings={"name": name})
+    return Result(kind="description", title=name, main="facts", tables=tables, settings={"name": name})
 
 
 def _of_all(progress: Progress, before: int, parts: int) -> Progress:

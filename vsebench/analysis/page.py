@@ -6,12 +6,11 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from .. import signature
-from ..errors import MissingPackage, UsageError, VsebenchError, printable
+from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.assemble import Key, key_of, label, ranked_by
 from ..metrics import Metric
 from ..metrics.suites import Names, headlines
@@ -28,9 +27,10 @@ from ..sets.match import Captions, with_captions
 from ..types import TestSet
 from . import attributes, page_queries, thumbnails
 from .agree import agreement_of
-from .comparison import compare
+from .compare import tested
 from .slices import slices_of
 from .systems import OneReport, Reports, System, alike, load_systems
+from .tests_between import Rules
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
@@ -94,8 +94,8 @@ def page(
     keys = [key for key in every if not key[0].family.of_lists]
     split, unknown = _with_captions(systems[0].items, captions)
     how = Resampling(float(ci), resamples, seed) if ci else None
-    same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
-    summary, tables = _summary(systems, every, metrics, same)
+    rules = Rules(level=float(ci), resamples=resamples, seed=seed)
+    summary, tables = _summary(systems, every, metrics, rules, force, threads)
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:
         shown = [] if found is None else page_queries.shown_images(found)
@@ -106,7 +106,7 @@ def page(
     agreeing = keys if metrics is not None else _keys_of(headlines(m for m, _ in keys if m.unit != "rank"), keys)
     parts = (summary, *_agreement(systems, agreeing, how, threads), _identity(systems))
     of_set = systems[0].report.split
-    heading = printable(f"Evaluation on {of_set}" if title is None else title)
+    heading = f"Evaluation on {of_set}" if title is None else title
     warned = tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)]))
     panels = tuple(panel for part in parts for panel in part.panels)
     return Result(
@@ -176,16 +176,20 @@ def _other_captions(systems: Sequence[System], split: TestSet) -> list[str]:
 
 
 def _summary(
-    systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]
+    systems: Sequence[System],
+    keys: Sequence[Key],
+    metrics: Names | None,
+    rules: Rules,
+    force: bool,
+    threads: int | None,
 ) -> tuple[Part, list[Table]]:
     """The tables of one report, or the comparison of several with their own tables to be opened; and their records."""
     report = systems[0].report
     if len(systems) == 1:
         wanted = {*keys}
         shown = replace(report, results=tuple(r for r in report.results if key_of(r) in wanted))
-        return Part("summary", "Summary", tables=shown.tables), list(shown.tables)
-    compared = compare({s.name: s.report for s in systems}, metrics=metrics, **same)
-    tables = replace(compared, intervals=True, tests_shown=True).tables
+        return Part("summary", "Summary", tables=shown.tables), [*shown.tables]
+    tables = tested(systems, metrics, rules, intervals=True, shown=True, force=force, threads=threads).tables
     first, *others = visible(tables)  # of two systems with their tests, of more with marks
     further = [table for table in others if table.name == first.name]
     tests = [table for table in others if table not in further]

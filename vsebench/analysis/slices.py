@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import UsageError, count_of, printable
+from ..errors import UsageError, count_of
 from ..evaluation.assemble import Key, interval, label, population, queries_alone
 from ..files.ids import places
 from ..files.regular import read_once
@@ -168,7 +168,7 @@ def slices_of(
     names, split = tuple(s.name for s in systems), systems[0].report.split
     reading = UNITS if how is None else f"{UNITS} {interval_words(how, units)}."
     return Result(
-        kind="slices", title=printable(f"Slices of {split}"), main="slices", systems=names, panels=panels,
+        kind="slices", title=f"Slices of {split}", main="slices", systems=names, panels=panels,
         tables=(*tables.values(), sentences(reading)),
         settings={"split": split, "systems": list(names), "how": None if how is None else asdict(how)},
         notes=(*by_number(systems), *([queries_alone(graded, units=units)] if graded else [])),

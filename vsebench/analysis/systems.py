@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,6 @@ from ..options import of_command, public, spell
 from ..relevance.sources import is_gains
 from ..results.model import Measurement
 from ..results.report import Report, read, read_all
-from ..sets.published import language_of
 from ..stats.columns import Column
 from ..types import Bool, TestSet
 from . import consistency
@@ -111,7 +110,7 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
 
     A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
     The folder of a training run stands for its result, under the name of the folder.
-    A file with a joint table counts as the reports of its systems, under their names. Objects without names are called
+    A file with a table of several reports counts as these reports, under their names. Objects without names are called
     A, B, C, ... by position.
 
     Raises:
@@ -200,27 +199,37 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         same = [source for name, (_, source) in zip(names, given, strict=True) if name == again]
-        words = [f"{again}-{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
-        fix = f"give other names: {' '.join(map(shlex.quote, words)) if of_command() else words}"
+        words = [f"{again}@{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
+        fix = "give other names, or number the runs of a system: "
+        fix += " ".join(map(shlex.quote, words)) if of_command() else f"{words}"
         if len(words) < len(same) - 1:  # systems of joint tables have the names in it
             fix = "give the report of each system instead of the table that it is in"
-        raise UsageError(f"two systems are called '{again}'; runs of one system are not combined", fix=fix)
+        raise UsageError(f"two reports are called '{again}'", fix=fix)
     return names
 
 
 def alike(
-    systems: Sequence[System], metrics: Names | None, force: bool, *, of_queries: bool = True, also: Sequence[str] = ()
+    systems: Sequence[System],
+    metrics: Names | None,
+    force: bool,
+    *,
+    of_queries: bool = True,
+    of_sets: Mapping[str, Sequence[System]] | None = None,
+    paired: bool = True,
 ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
     """What systems share that were measured alike: metrics and directions, notes and warnings.
 
     Args:
-        systems, metrics, force, also: as for ``check_comparable`` and ``shared_keys``.
+        systems, metrics, force: as for ``check_comparable`` and ``shared_keys``.
         of_queries: without metrics of hubness, of which single queries have no value.
+        of_sets: the systems by test set, if they are of several, which ``sets_and_runs`` compares.
+        paired: their queries are paired, so that the order of rows without ids counts.
 
     Raises:
         UsageError: no metric of queries is left; as ``check_comparable`` and ``shared_keys``.
     """
-    differing = check_comparable(systems, force, also)
+    groups = [systems] if of_sets is None else list(of_sets.values())
+    differing = [text for group in groups for text in check_comparable(group, force)]
     keys, left_out = shared_keys(systems, metrics)
     if of_queries and (lost := [key for key in keys if key[0].family.of_lists]):
         keys = [key for key in keys if key not in lost]
@@ -229,7 +238,8 @@ def alike(
         left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
     notes = _said({s.name: s.report.notes for s in systems})
     warnings = _said({s.name: s.report.warnings for s in systems})
-    return keys, notes, (*warnings, *differing, *left_out, *_uncorrelated(systems, keys))
+    unlike = [text for group in groups * paired for text in _uncorrelated(group, keys)]
+    return keys, notes, (*warnings, *differing, *left_out, *unlike)
 
 
 def by_number(systems: Sequence[System]) -> tuple[str, ...]:
@@ -282,7 +292,7 @@ def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return tuple(line if len(names) == len(lines) else f"{', '.join(names)}: {line}" for line, (_, names) in found)
 
 
-def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:
+def check_comparable(systems: Sequence[System], force: bool = False, also: Collection[str] = ()) -> list[str]:
     """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
 
     Args:
@@ -307,9 +317,10 @@ def check_comparable(systems: Sequence[System], force: bool = False, also: Seque
             what = f"{field} is '{theirs[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
                 fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
-                spoken = [language_of(system.report.split) for system in (first, other)]
-                if field == "split" and all(spoken) and spoken[0][0] == spoken[1][0]:  # type: ignore[index]
-                    fix = "give reports of one language; vb.joint and vsebench export --to mteb take several languages"
+                if field == "split":
+                    mean = "vsebench compare --mean" if of_command() else "vb.compare(REPORTS, mean=True)"
+                    fix = f"evaluate both on one test set; {mean} takes several, which names SYSTEM:SET tell apart; "
+                    fix += f"{spell('force', True)} compares the queries that both have"
                 raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         how = [fields.get(signature.CORRECTED, "none") for fields in (theirs, rules)]
@@ -344,7 +355,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
         if partial:
             warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
     else:
-        chosen = [key for word in words(names) for key in _keys_of(word, shared, systems, of_each)]
+        chosen = [key for word in words(names) if shared for key in _keys_of(word, shared, systems, of_each)]
     if not chosen:
         raise UsageError(
             "the reports have no metric in common", fix=f"evaluate the same {spell('metrics')} for every system"

@@ -63,7 +63,7 @@ def run(terminal: Terminal, *, out: Path = OWN) -> None:
             report = vsebench.evaluate(file, metrics=METRICS, lists=KEPT, progress=progress)
         reports[name] = with_command(report)
         reports[name].save(out / f"{name}.json")
-    Output(terminal).deliver(vsebench.joint(reports))
+    Output(terminal).deliver(vsebench.compare(reports, tests=False))
     page = f"{shown}: tables, charts and single queries of both; open it in a browser"
     try:
         vsebench.page(reports).save(shown)

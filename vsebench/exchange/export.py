@@ -47,7 +47,7 @@ def export(
 
     Args:
         report: a saved report, or one in memory; for ``mteb`` also several of one system, on the languages of one test
-            set, as a list or as the saved joint table.
+            set, as a list or as the saved table of them.
         to: the format: ``mteb`` or ``model-index``.
         path: a folder for the files, whose names the format prescribes. Files of these names are replaced.
         model: the name of the model, as ``ORG/NAME`` on a hub; by default the name of the file of the report, or of

@@ -25,7 +25,7 @@ from .model import NOTHING, SIDE, Lists, Measurement, MetricName, Resampling, pl
 from .packed import numbers, pack, unpack
 
 Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
-SCHEMA, JOINT_SCHEMA = "vsebench/report/1", "vsebench/joint/1"
+SCHEMA, JOINT_SCHEMA = "vsebench/report/1", "vsebench/joint/2"
 FIX = "give a report, as vsebench eval FILE -o A.json writes it"
 AGAIN = "write the report again with vsebench eval FILE -o A.json"
 _KIND = re.compile(rb'\s*\{\s*"schema"\s*:\s*"vsebench/([\w-]+)/')
@@ -199,16 +199,16 @@ class ReportDocument(_Strict):
 
 
 class SystemDocument(_Strict):
-    """One system of a joint table."""
+    """One system of a table of several."""
 
     name: str
     report: ReportDocument
 
 
 class JointDocument(_Strict):
-    """A joint table: the reports of several systems, which ``vsebench compare`` reads like as many files."""
+    """A table with the reports of several systems, which ``vsebench compare`` reads like as many files."""
 
-    schema_: Literal["vsebench/joint/1"] = Field(alias="schema")
+    schema_: Literal["vsebench/joint/2"] = Field(alias="schema")
     split: str
     notes: list[str]
     warnings: list[str]
@@ -217,7 +217,7 @@ class JointDocument(_Strict):
 
 
 def read(path: Path, parse: Parse) -> list[tuple[str | None, dict[str, Any]]]:
-    """The report of a file without a name, or the systems of a joint table with theirs: what a ``Report`` is made of.
+    """The report of a file without a name, or the systems of a table with theirs: what a ``Report`` is made of.
 
     Args:
         path: the file.

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput, printable
-from ..options import direction_named
+from ..options import direction_named, of_command
 from ..relevance.sources import LABELS, heading
 from ..types import ONE_WAY, Direction, TestSet
 from .charts import Panel, curves
@@ -202,7 +202,7 @@ class Report(Result):
 
 
 def read(path: Path, parse: Callable[[str], MetricName]) -> Report:
-    """The report in a file, see ``document.read``; raises BadInput also for a joint table, which has several."""
+    """The report in a file, see ``document.read``; raises BadInput also for a table of several."""
     found = read_all(path, parse)
     if found[0][0] is None:
         return found[0][1]
@@ -210,13 +210,14 @@ def read(path: Path, parse: Callable[[str], MetricName]) -> Report:
     spoken = len({report.split for _, report in found}) > 1
     fix = "give it to vsebench compare"
     if spoken:
-        fix = "give the report of one language; vb.joint and vsebench export --to mteb read the table"
+        reads = "vsebench show and vsebench export read" if of_command() else "vb.compare(FILE, tests=False) reads"
+        fix = f"give the report of one language; {reads} the table"
     what = f"holds the reports of {len(found)} {'languages' if spoken else 'systems'}: {names}"
     raise BadInput(what, where=path, fix=fix)
 
 
 def read_all(path: Path, parse: Callable[[str], MetricName]) -> list[tuple[str | None, Report]]:
-    """The report in a file, without a name, or those of a joint table with the names of their systems."""
+    """The report in a file, without a name, or those of a table with the names of their systems."""
     from . import document
 
     return [(name, Report(**fields)) for name, fields in document.read(path, parse)]
