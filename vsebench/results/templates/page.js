@@ -213,7 +213,9 @@
       state.systems = data.systems.map((_, i) => shown.includes(String(i)));
     }
     if (kept.has("order")) state.preset = kept.get("order");
-    choose(Object.hasOwn(sides, kept.get("direction")) ? kept.get("direction") : state.direction, kept.get("query"));
+    const known = (way) => (sides[way].byRow ? data.rows : data.columns).includes(kept.get("query"));
+    const named = Object.hasOwn(sides, kept.get("direction")) ? kept.get("direction") : Object.keys(sides).find(known);
+    choose(named || state.direction, kept.get("query"));
     state.opening = false;
     return true;
   }
