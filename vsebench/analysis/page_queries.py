@@ -12,11 +12,10 @@ from ..files.ids import places
 from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
-from ..relevance.sources import load
-from ..results.charts import heading
-from ..results.explorer import Explorer, Ranking, Side
+from ..relevance.sources import heading, load
+from ..results.explorer import Explorer, Ranking, Way
 from ..results.model import SIDE
-from ..types import DIRECTIONS, Direction, Float, Int, TestSet
+from ..types import DIRECTIONS, ONE_WAY, Direction, Float, Int, TestSet
 from .systems import System
 
 HOW = "evaluate again with vsebench eval FILE -o A.json"
@@ -32,8 +31,6 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
         keys: metrics and directions that all have.
         split: the items of the first system, with captions where they are known.
     """
-    if split.image_of is None:
-        return None, (f"Single queries are not shown: {split.columns.plural} have no {split.rows.name} of their own.",)
     notes = []
     usable: list[System | None] = []
     for system in systems:
@@ -46,31 +43,35 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
         usable.append(system if same and system.report.lists else None)
     if not any(usable):
         return None, tuple(dict.fromkeys(notes))
-    metric = _metric(keys)
-    sides = []
-    for direction in DIRECTIONS:
+    metric = _metric(keys, split)
+    ways = []
+    for direction in (*DIRECTIONS, ONE_WAY):
         rankings = tuple(None if s is None else _ranking(s, direction, metric, split) for s in usable)
         if any(rankings):
             judged, missing = _judged(keys, direction, split)
             notes += missing
-            sides.append(Side(direction, rankings, judged))
+            ways.append(Way(direction, rankings, judged))
     kinds = {top.kind for s in usable if s for top in s.report.lists}
-    if kinds == {None}:
+    if kinds == {None} and split.image_of is not None:
         notes.append(
             f"No graded relevance was measured, so lists have no gains: add {spell('metrics')} ncs to the evaluation."
         )
     gains = next((heading(kind) for kind in sorted(filter(None, kinds))), None)
     every = tuple(s.name for s in systems)
-    found = Explorer(split, every, None if metric is None else str(metric), gains, tuple(sides))
-    kept = max(r.lists.items.shape[1] for side in sides for r in side.rankings if r is not None)
+    found = Explorer(split, every, None if metric is None else str(metric), gains, tuple(ways))
+    kept = max(r.lists.items.shape[1] for way in ways for r in way.rankings if r is not None)
     if found.k < kept:
         notes.append(f"The first {found.k} of {kept} kept items of every list are shown, to bound the page's size.")
     return found, tuple(dict.fromkeys(notes))
 
 
-def _metric(keys: Sequence[Key]) -> Metric | None:
-    """The graded metric that queries are sorted by: NCS@10, else the NCS of the largest k, else the first headline."""
-    graded = [m for m, d in keys if m.graded and d in DIRECTIONS and m.unit == "fraction" and m.higher_is_better]
+def _metric(keys: Sequence[Key], split: TestSet) -> Metric | None:
+    """The metric that queries are sorted by: NCS@10, else the NCS of the largest k, else the first graded headline.
+
+    Where judgements alone say what is relevant, any headline.
+    """
+    every = [m for m, d in keys if d is not None and m.unit == "fraction" and m.higher_is_better]
+    graded = [m for m in every if m.graded or split.image_of is None]
     ncs = [m for m in graded if m.name.startswith("NCS@")]
     if ncs:
         return max(ncs, key=lambda m: (m.k == _DEPTH, m.k or 0))
@@ -82,7 +83,9 @@ def _ranking(system: System, direction: Direction, metric: Metric | None, split:
     if lists is None:
         return None
     values = None if metric is None else _values(system, (metric, direction), split)
-    rank = next((m for m, d in system.results if d == direction and m.unit == "rank" and m.view == "gt"), None)
+    judged = split.image_of is None  # by the only judgements
+    ranks_of = (m for m, d in system.results if d == direction and m.unit == "rank" and (judged or m.view == "gt"))
+    rank = next(ranks_of, None)
     ranks = None if rank is None else _values(system, (rank, direction), split)
     first = None if ranks is None else np.nan_to_num(ranks, nan=0).astype(np.int64)
     return Ranking(lists, values, first)
@@ -100,6 +103,8 @@ def _values(system: System, key: Key, split: TestSet) -> Float | None:
 
 def _judged(keys: Sequence[Key], direction: Direction, split: TestSet) -> tuple[dict[str, tuple[Int, Int]], list[str]]:
     """Judgements beside the ground truth with which something was measured, as rows of all queries, and notes."""
+    if split.image_of is None:
+        return {}, ["Relevant items are not marked: a report does not hold judgements."]
     found: dict[str, tuple[Int, Int]] = {}
     notes = []
     for view in dict.fromkeys(m.view for m, d in keys if not m.graded and d == direction):
@@ -118,8 +123,10 @@ def _judged(keys: Sequence[Key], direction: Direction, split: TestSet) -> tuple[
 
 def shown_images(explorer: Explorer) -> list[int]:
     """Images in the order in which the page is likely to show them: those of the first queries of every preset."""
-    split, wanted = explorer.split, []
-    for side in explorer.sides:
+    split, wanted = explorer.split, list[int]()
+    if split.image_of is None:
+        return list(range(len(split.rows)))
+    for side in explorer.ways:
         own = np.arange(len(split.rows.ids)) if side.direction == "i2t" else split.owners
         rankings = [r for r in side.rankings if r is not None]
         for query in _first_queries(rankings, side.direction, split.owners):

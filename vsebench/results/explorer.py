@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import printable
-from ..types import Direction, Float, Int, TestSet
+from ..types import Direction, Float, Int, Side, TestSet
 from .model import NOTHING, SIDE, Lists
 
 UNDEFINED = -32768  # of 16 bits
@@ -41,7 +41,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Way:
     """One direction.
 
     Attributes:
@@ -64,7 +64,7 @@ class Explorer:
         systems: names.
         metric: the name of the graded metric of ``Ranking.values``, or None.
         gains: the heading of the gains, or None without any.
-        sides: one a direction.
+        ways: one a direction.
         thumbnails: index of an image -> JPEG bytes.
         notes: what is left out, and how to get it.
     """
@@ -73,23 +73,38 @@ class Explorer:
     systems: tuple[str, ...]
     metric: str | None
     gains: str | None
-    sides: tuple[Side, ...]
+    ways: tuple[Way, ...]
     thumbnails: Mapping[int, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def usable(self) -> list[int]:
         """Indices of the systems with lists."""
-        return [i for i in range(len(self.systems)) if any(side.rankings[i] is not None for side in self.sides)]
+        return [i for i in range(len(self.systems)) if any(way.rankings[i] is not None for way in self.ways)]
+
+    @property
+    def searched(self) -> str:
+        """What the reader can search, in words."""
+        named = zip(_names(self.split), self.split.sides, strict=True)
+        return " and ".join([*(plural for (_, plural), side in named if side.texts is not None), "ids"])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the page has of single queries, as plain values."""
+        return {
+            "queries": {way.direction: self.queries(way.direction) for way in self.ways}, "items": self.k,
+            "captions": self.split.columns.texts is not None, "thumbnails": len(self.thumbnails),
+        }  # fmt: skip
 
     def queries(self, direction: Direction) -> int:
         """The number of queries; an image without a caption is none."""
-        return len(np.unique(self.split.owners)) if SIDE[direction] == "image" else len(self.split.columns.ids)
+        side = self.split.side(SIDE[direction])
+        return len(side) if direction != "i2t" or self.split.image_of is None else len(np.unique(self.split.owners))
 
     @property
     def k(self) -> int:
         """Items of a list that are shown: all that are kept, or fewer where the page would become too large."""
-        kept = [r.lists.items for side in self.sides for r in side.rankings if r is not None]
+        kept = [r.lists.items for way in self.ways for r in way.rankings if r is not None]
         longest: int = max(items.shape[1] for items in kept)
         queries = sum(len(items) for items in kept)
         return max(1, min(longest, BUDGET // (BYTES * queries)))
@@ -103,14 +118,29 @@ def to_json(explorer: Explorer) -> str:
         "metric": explorer.metric,
         "gains": explorer.gains,
         "k": k,
-        "images": [printable(str(i)) for i in split.rows.ids.tolist()],
-        "captionIds": [printable(str(i)) for i in split.columns.ids.tolist()],
-        "captions": None if split.columns.texts is None else [printable(text.strip()) for text in split.columns.texts],
-        "imageOf": _integers(split.owners),
+        "names": [dict(zip(("name", "plural"), words, strict=True)) for words in _names(split)],
+        "rows": [printable(str(i)) for i in split.rows.ids.tolist()],
+        "columns": [printable(str(i)) for i in split.columns.ids.tolist()],
+        "rowTexts": _texts(split.rows),
+        "texts": _texts(split.columns),
+        "rowOf": None if split.image_of is None else _integers(split.image_of),
         "thumbnails": {str(i): base64.b64encode(data).decode("ascii") for i, data in explorer.thumbnails.items()},
-        "sides": {side.direction: _side(side, k) for side in explorer.sides},
+        "ways": {way.direction: _way(way, k) for way in explorer.ways},
     }
     return script_json(document)
+
+
+def _names(split: TestSet) -> list[tuple[str, str]]:
+    """What an item of either side is, and several."""
+    return (
+        [("query", "queries"), ("document", "documents")]
+        if split.one_way
+        else [(s.name, s.plural) for s in split.sides]
+    )
+
+
+def _texts(side: Side) -> list[str] | None:
+    return None if side.texts is None else [printable(text.strip()) for text in side.texts]
 
 
 def script_json(document: Any) -> str:
@@ -121,12 +151,12 @@ def script_json(document: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _side(side: Side, k: int) -> dict[str, Any]:
+def _way(way: Way, k: int) -> dict[str, Any]:
     judged = [
         {"name": name, "pointers": _integers(pointers), "items": _integers(items)}
-        for name, (pointers, items) in side.judged.items()
+        for name, (pointers, items) in way.judged.items()
     ]
-    return {"judged": judged, "rankings": [None if r is None else _ranking(r, k) for r in side.rankings]}
+    return {"judged": judged, "rankings": [None if r is None else _ranking(r, k) for r in way.rankings]}
 
 
 def _ranking(ranking: Ranking, k: int) -> dict[str, Any]:
