@@ -52,19 +52,16 @@ _PUBLIC = {
     "load_split": "vsebench.sets.catalogue",
     "build_scenes": "vsebench.scenes.build",
     "open_scenes": "vsebench.scenes.store",
-    "StoredScenes": "vsebench.scenes.store",
     "metric": "vsebench.metrics",
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
     "Metric": "vsebench.metrics",
     "tokenise": "vsebench.text.ptb",
     "Report": "vsebench.results.report",
-    "Encoded": "vsebench.pretrained.encode",
-    "EncodedFile": "vsebench.pretrained.several",
+    "Result": "vsebench.results.render",
     "TestSet": "vsebench.types",
     "Side": "vsebench.types",
     "Embeddings": "vsebench.types",
-    "Relevance": "vsebench.types",
     "VsebenchError": "vsebench.errors",
     "VsebenchWarning": "vsebench.errors",
 }
@@ -89,18 +86,15 @@ if TYPE_CHECKING:
     from .metrics import metric as metric
     from .metrics import metric_sum as metric_sum
     from .metrics import parse as parse
-    from .pretrained.encode import Encoded as Encoded
     from .pretrained.encode import encode as encode
-    from .pretrained.several import EncodedFile as EncodedFile
     from .pretrained.several import encode_all as encode_all
+    from .results.render import Result as Result
     from .results.report import Report as Report
     from .scenes.build import build_scenes as build_scenes
-    from .scenes.store import StoredScenes as StoredScenes
     from .scenes.store import open_scenes as open_scenes
     from .sets.catalogue import load_split as load_split
     from .text.ptb import tokenise as tokenise
     from .types import Embeddings as Embeddings
-    from .types import Relevance as Relevance
     from .types import Side as Side
     from .types import TestSet as TestSet
     from .unimodal.evaluate import evaluate_unimodal as evaluate_unimodal
