@@ -19,11 +19,11 @@ from .tables import rankings
 HERE = Path(__file__).resolve().parent
 ABOUT = {  # texts of an entry, which are options of ``add``
     "setting": "what distinguishes it from others of this name",
-    "image-input": "what it reads of an image: pixels, region features, ...",
+    "image-input": "image input: pixels, region features, ...",
     "url": "link to its code or paper",
     "description": "free text",
-    "reproduce": "the command that gives the numbers again; by default that of the report",
-    "id": "of the entry and its page; by default made of name and test set",
+    "reproduce": "command that reproduces the numbers (default: the command of the report)",
+    "id": "id of the entry and its page (default: name and test set)",
 }
 
 
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         one.add_argument(f"--{name}", default="", help=words)
     one.add_argument("--note", action="append", default=[], help="a sentence shown with the entry; can be repeated")
     one.add_argument("--replace", action="store_true", help="replace an entry of this id")
-    check = commands.add_parser("validate", help="check every file, and compute every number and interval again")
+    check = commands.add_parser("validate", help="check every file, and recompute every number and interval")
     make = commands.add_parser("build", help="write README.md and leaderboard.csv, and the site")
     make.add_argument(
         "--check", action="store_true", help="write nothing; exit code 1 if one of these files would change"
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _address(text: str) -> str:
     if not text.startswith(("https://", "http://")):
-        raise argparse.ArgumentTypeError(f"'{text}' is no link, such as https://github.com/OWNER/NAME/blob/main")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a link such as https://github.com/OWNER/NAME/blob/main")
     return text.rstrip("/")
 
 
@@ -102,7 +102,7 @@ def _build(given: argparse.Namespace) -> int:
     built = start.is_file() and site.MARK.encode() in start.read_bytes()
     holds = out.exists() and not built and (out.is_file() or any(out.iterdir()))
     if holds or out.is_symlink() or given.folder.resolve().is_relative_to(out.resolve()):
-        print(f"{out} holds other files, and is not replaced\n  fix: name another folder with --out", file=sys.stderr)
+        print(f"{out} has other files and is not replaced\n  fix: pass another folder with --out", file=sys.stderr)
         return 2
     files = site.build(board, found, given.repository or os.path.relpath(given.folder.parent, out))
     if out.exists():

@@ -21,8 +21,8 @@ from vsebench.errors import BadInput, UsageError, VsebenchError
 
 Key = tuple[str, str]  # of a number: metric and direction, which is empty for a sum, or where there is none
 LEVELS = {
-    "published": "printed in a paper, or in a file of results that a project publishes; nothing was measured here",
-    "submitted": "a report with the values of every query, from which all numbers are computed again here",
+    "published": "printed in a paper, or published by a project in a file of results; not measured here",
+    "submitted": "a report with per-query values; all numbers are recomputed from them",
     "trained here": "trained and evaluated by the reference trainer of this repository: small models, on scenes or on "
     "object annotations, which compare losses with each other and not with the models of papers",
 }
@@ -90,11 +90,11 @@ class Model:
         for key, value in asdict(self).items():
             texts = value if key == "notes" else [value]
             if not all(isinstance(text, str) and len(text) <= 2000 for text in texts):
-                raise UsageError(f"model.{key} is no text, or longer than 2000 characters", fix="correct it")
+                raise UsageError(f"model.{key} is not text, or is longer than 2000 characters", fix="correct it")
         if not self.name.strip():
             raise UsageError("the model has no name", fix="give it a name")
         if self.url and not re.fullmatch(r"https?://[^\s/?#]\S*", self.url):
-            raise UsageError(f"'{self.url[:60]}' is no link", fix="write it as in https://example.org/model")
+            raise UsageError(f"'{self.url[:60]}' is not a link", fix="write a link such as https://example.org/model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def check_folder(folder: Path) -> None:
     for name in ("papers.json", "claims.json", "test_sets.json"):
         if not (folder / name).is_file():
             what = f"there are no leaderboards here: {name} is missing"
-            raise BadInput(what, where=folder, fix="name the folder with --folder, or restore the file")
+            raise BadInput(what, where=folder, fix="pass the folder with --folder, or restore the file")
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"is no JSON: {error}", where=path, fix="correct the file") from None
+        raise BadInput(f"is not valid JSON: {error}", where=path, fix="correct the file") from None
 
 
 def _entries_of(path: Path, board: Board, recompute: bool) -> Iterable[Entry]:
@@ -233,7 +233,7 @@ def _idle(board: Board) -> Iterator[str]:
     for entry in board.entries:
         for name in dict.fromkeys(page_of(board, entry.benchmark, metric) for metric, _ in entry.numbers):
             if slug(name) in OWN_PAGES or pages.setdefault(slug(name), name) != name:
-                what = f"the page of the test set '{name}' would be that of another page"
+                what = f"the page of the test set '{name}' would overwrite another page"
                 yield f"{board.files[entry.id]}: {what}\n  fix: rename the test set, and evaluate again"
     for claim in board.claims:
         for name in [n for n in (claim["paper"], *claim.get("entries", ())) if n not in {*board.files, *board.papers}]:
@@ -242,7 +242,7 @@ def _idle(board: Board) -> Iterator[str]:
     for key, paper in board.papers.items():
         for note in paper.get("notes", ()):
             if not any(own == key and concerns(note, page, kind) for own, page, kind in numbers):
-                what = f"no number of the paper is what the note '{note['says'][:60]}' is about"
+                what = f"the note '{note['says'][:60]}' applies to no number of the paper"
                 yield f"papers.json: {key}: {what}\n  fix: correct its benchmarks and kinds"
 
 
@@ -278,7 +278,7 @@ def _published(path: Path, papers: Mapping[str, Any], sets: Mapping[str, Any]) -
             if not line.isdecimal():
                 raise BadInput(f"{where}: its row has the number '{line}'", fix="number the rows of a table from 1")
             if key in numbers:
-                raise BadInput(f"{where} is there twice", fix="leave one out, or give the other row another number")
+                raise BadInput(f"{where} occurs twice", fix="remove one, or give the other row another number")
             for name in COLUMNS[2:7]:
                 if record[name] != first[name]:
                     what = f"{where}: {name} is '{record[name]}', and '{first[name]}' in {first['where']} of its row"
@@ -301,7 +301,7 @@ def _printed(record: Mapping[str, str], where: str) -> Number:
     text, unit = record["printed"], record["unit"]
     own = facts_of(record["metric"])[1]
     if not re.fullmatch(r"-?\d+(\.\d+)?", text) or unit not in UNITS or own not in ("", UNITS[unit]):
-        fix = f"write a number as printed, and a unit of {', '.join(UNITS)}"
+        fix = f"write the number as printed, and one of the units {', '.join(UNITS)}"
         raise BadInput(f"{where} is '{text[:40]}' in the unit '{unit}'", fix=fix)
     value = Decimal(text) / 100 if unit == "percent" else Decimal(text)
     sums = record["metric"].partition("(")[0].removeprefix(PAPER) in ("RSum", "Nsum")
@@ -325,7 +325,7 @@ def contradictions(numbers: Mapping[Key, Number]) -> dict[Key, str]:
         if total in numbers and all(key in numbers for key in six):
             added, said = 100 * sum(numbers[key].value for key in six), 100 * numbers[total].value
             if abs(added - said) > 7 * ROUNDING + 1e-6:
-                found[total] = f"the six values of the row add up to {added:.1f}, and {said:.1f} is printed"
+                found[total] = f"the six values of the row add up to {added:.1f}, but {said:.1f} is printed"
     for direction in DIRECTIONS:
         for small, large in ((1, 5), (5, 10)):
             less, more = (numbers.get((f"R@{k}", direction)) for k in (small, large))
@@ -344,16 +344,16 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
     _check_id(path.stem)
     report, fields = vb.load(path, recompute=recompute), _json(path).get("model")
     if path.stat().st_size > LARGEST:
-        what = f"the entry takes {path.stat().st_size / 1e6:.1f} MB, and at most {LARGEST / 1e6:.1f} are kept"
+        what = f"the entry takes {path.stat().st_size / 1e6:.1f} MB; the limit is {LARGEST / 1e6:.1f} MB"
         raise UsageError(what, fix="evaluate fewer metrics, such as --metrics R@1,R@5,R@10,RSum")
     if report.lists or not report.provenance.keys() <= {*KEPT, "added"}:
-        raise BadInput("has lists, or facts of a machine", fix="make it with python -m leaderboards add RESULT.json")
+        raise BadInput("has lists or machine details", fix="make it with python -m leaderboards add RESULT.json")
     signed = re.search(r"(?:^|\|)split:([^|]*)#", report.signature)
     if signed is not None and signed[1] != report.split:
-        what = f"its test set is '{report.split}', and its signature says '{signed[1]}'"
+        what = f"its test set is '{report.split}', but its signature says '{signed[1]}'"
         raise BadInput(what, fix="make the entry again: python -m leaderboards add RESULT.json")
     if report.items is None:
-        what = "has no per-query values, from which numbers are computed again"
+        what = "has no per-query values to recompute the numbers from"
         raise BadInput(what, fix="write the report again, with its per-query values")
     if (
         not isinstance(fields, dict)
@@ -377,8 +377,8 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
 
 def _check_id(id: str) -> None:
     if not ID.fullmatch(id):
-        fix = "use up to 100 small letters, digits, '.', '_' and '-', as in vsepp-coco-5k"
-        raise BadInput(f"the id '{id:.110}' is no name of an entry", fix=fix)
+        fix = "use up to 100 lower-case letters, digits, '.', '_' and '-', as in vsepp-coco-5k"
+        raise BadInput(f"the id '{id:.110}' is not a valid entry id", fix=fix)
 
 
 def add(result: Path, model: Model, folder: Path, id: str = "", replaces: bool = False, today: str = "") -> Entry:
@@ -397,7 +397,7 @@ def add(result: Path, model: Model, folder: Path, id: str = "", replaces: bool =
     _check_id(id)
     target = folder / "entries" / f"{id}.json"
     if target.is_symlink() or (target.exists() and (target.samefile(result) or not replaces)):
-        raise UsageError("is there already", where=target, fix="choose another --id, or add --replace")
+        raise UsageError("already exists", where=target, fix="choose another --id, or add --replace")
     command = report.provenance.get("command") or []
     words = [re.sub(r"(?<![^=,:])[~.]{0,2}/[^=,]*/", "", str(word)) for word in command]  # without folders
     words[:1] = ["vsebench"] if words and words[0].endswith("__main__.py") else words[:1]
@@ -423,7 +423,7 @@ def add(result: Path, model: Model, folder: Path, id: str = "", replaces: bool =
 def _trained(suite: Mapping[str, Any]) -> Iterator[Entry]:
     """One entry a data set and variant of a suite: means over the seeds."""
     if suite.get("schema") != "vsebench/suite/1":
-        raise BadInput("is no summary of a suite", fix="copy suite.json from the folder of the suite again")
+        raise BadInput("is not a suite summary", fix="copy suite.json from the folder of the suite again")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in suite["runs"].values():
         groups.setdefault((run["data"], run["variant"]), []).append(run)

@@ -121,7 +121,7 @@ def readme(board: Board, found: Sequence[Ranking]) -> dict[Path, bytes]:
     path = board.folder / "README.md"
     text = path.read_text(encoding="utf-8") if path.is_file() else f"{BEGIN}\n{END}\n"
     if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise BadInput("lacks the place of the tables", where=path, fix=f"write the lines {BEGIN} and {END} into it")
+        raise BadInput("has no markers for the tables", where=path, fix=f"write the lines {BEGIN} and {END} into it")
     before, _, rest = text.partition(BEGIN)
     first: dict[str, Ranking] = {}
     for one in found:

@@ -341,9 +341,10 @@ def _of_ranks(group: Ranking, by: Key, entries: Sequence[Entry], rank: dict[str,
     else:
         what = heading(by, group) + (f" ({ARROWS[by[1]]})" if by[1] else "")
         yield (
-            f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %): by a paired "
-            "test where both have per-query values of the same images, else where their intervals do not overlap. "
-            "Entries that cannot be told apart share a rank. Ranks are not corrected for the number of pairs."
+            f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %): by a "
+            "paired test if both have per-query values of the same images, otherwise by intervals that do not "
+            "overlap. Entries that cannot be told apart share a rank. Ranks are not corrected for the number of "
+            "pairs."
         )
         yield ORDER
         if any(e.level == "trained here" for e in measured):

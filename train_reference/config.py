@@ -114,7 +114,9 @@ class Loss:
             raise unknown(f"setting of loss '{self.name}'", other[0], found.settings)
         for name in self.learned:
             if name not in found.learnable or (name == "scale" and self.values[name] <= 0):
-                what = f"loss.learned has '{name}', which cannot be learned from {self.values[name]!r} on"
+                what = (
+                    f"loss.learned has '{name}', which cannot be learned with the initial value {self.values[name]!r}"
+                )
                 raise UsageError(what, fix=f"use {', '.join(found.learnable) or 'none'}, and a scale above 0")
         return found
 
@@ -195,7 +197,7 @@ def override(config: Config, changes: Mapping[str, Any], where: str | None = Non
         for step in path:
             at = at.setdefault(step, {})
             if not isinstance(at, dict):
-                raise UsageError(f"{name} is no setting", where=where, fix="write section.key, such as train.lr")
+                raise UsageError(f"{name} is not a setting", where=where, fix="write section.key, such as train.lr")
         if value is not None:
             at[key] = value
     return from_dict(values, where)
@@ -247,7 +249,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"is no TOML: {error}", where=file, fix="see docs/training.md for an example") from error
+        raise BadInput(f"is not valid TOML: {error}", where=file, fix="see docs/training.md for an example") from error
 
 
 def configured(

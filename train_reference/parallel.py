@@ -73,5 +73,5 @@ def add_gradients(parameters: list[torch.nn.Parameter]) -> None:
 def check(batch: int, least: int, unit: int) -> None:
     """Refuse batches of a number of items that is no multiple of ``unit``, or below it."""
     if batch % unit or least < unit:
-        what = f"batches of {batch} items, of which some have {least}, for {count()} processes"
+        what = f"batches of {batch} items (some have {least}) cannot be split evenly over {count()} processes"
         raise UsageError(what, fix=f"set train.batch to a multiple of {unit}, and loss.neighbours below it")

@@ -44,7 +44,9 @@ def open_data(config: Config) -> Parts:
     parts = source(config)
     kinds = [f"{part.images.kind} of width {part.images.width}" for part in parts.values()]
     if len(set(kinds)) > 1:
-        raise BadInput(f"the images are {', '.join(kinds)} in the parts", where=name, fix="encode all images alike")
+        raise BadInput(
+            f"the images are {', '.join(kinds)} in the parts", where=name, fix="encode all images in the same way"
+        )
     if config.loss.relevance == LABELS and (data.labels or parts["train"].labels is None):
         parts = labelled(parts, data.labels)
     split = parts["train"].split
@@ -75,8 +77,8 @@ def rows_of(ids: Array, split: vb.TestSet, where: Path) -> Int:
     """(image,) the row of every image of a test set; raises BadInput for one that is not among the ids (row,)."""
     index = places(ids, split.rows.ids)
     if len(lost := split.rows.ids[index < 0]):
-        what = f"has nothing for {count_of(len(lost), 'image')} of {split.name} (first: {lost[0]})"
-        raise BadInput(what, where=where, fix="save a row for every image, with image_ids")
+        what = f"has no row for {count_of(len(lost), 'image')} of {split.name} (first: {lost[0]})"
+        raise BadInput(what, where=where, fix="save one row per image, with image_ids")
     return index
 
 
@@ -119,7 +121,7 @@ def precomp(config: Config) -> Parts:
             names = image_ids if len(array) == len(captions) else unique(image_ids)
             ordered = names is image_ids or (np.diff(places(names, image_ids)) >= 0).all()
             if len(rows) != len(captions) or "" in caption_ids or len(names) != len(array) or not ordered:
-                what = f"not the ids of {len(captions):,} captions, and of {len(array):,} images in {features}"
+                what = f"does not match {len(captions):,} captions and {len(array):,} images in {features}"
                 raise BadInput(what, where=ids, fix=f"write 'image id <TAB> caption id' for every line of {file}")
             one_row_each(array, names, features)
         else:
@@ -136,15 +138,15 @@ def vectors(config: Config) -> Parts:
     or one for every caption. Raises UsageError without captions, and BadInput for files that do not fit."""
     path, key = Path(config.data.name).expanduser(), config.data.key or None
     if not config.data.captions:
-        raise UsageError("no file of captions", where=path, fix="name it: --captions FILE (data.captions)")
+        raise UsageError("caption file not found", where=path, fix="pass --captions FILE (data.captions)")
     table = read_captions(config.data.captions)
     array, ids = (mapped(path), None) if path.suffix == ".npy" and key is None else read_vectors(path, key)
     if ids is None:
         images, of_captions = unique(table.image_id), np.array(table.image_id[table.caption.notna()].tolist())
         ids = of_captions if len(array) == len(of_captions) > len(images) else images
         if len(ids) != len(array):
-            what = f"{count_of(len(array), 'vector')} without ids, and {count_of(len(ids), 'image')}"
-            fix = "save the ids of the images beside the vectors: image_ids"
+            what = f"{count_of(len(array), 'vector')} without ids for {count_of(len(ids), 'image')}"
+            fix = "save the image ids with the vectors, as image_ids"
             raise BadInput(f"{what} in {config.data.captions}", where=path, fix=fix)
     one_row_each(array, ids, path)
     of = splits(table, path.stem, config)
@@ -158,7 +160,7 @@ def image_files(config: Config) -> Parts:
     """A file of captions, with the folder of its images in ``data.images``, cropped by ``model.crop``. Raises
     UsageError without a folder, and BadInput for damaged files and missing images."""
     if not config.data.images:
-        raise UsageError("no folder of images", where=config.data.name, fix="set data.images=FOLDER")
+        raise UsageError("image folder not found", where=config.data.name, fix="set data.images=FOLDER")
     table = read_captions(config.data.name)
     found, entry = Parts(), config.model.image_encoder
     names = {str(image): file for image, file in zip(table.image_id, table.file, strict=True) if file}
@@ -241,7 +243,9 @@ def lines_of(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, ValueError) as error:
-        raise BadInput(f"cannot be read: {error}", where=path, fix="give a text in UTF-8, a caption a line") from error
+        raise BadInput(
+            f"cannot be read: {error}", where=path, fix="give a UTF-8 text file with one caption per line"
+        ) from error
 
 
 def images_of(array: Array, captions: int, features: Path, file: Path) -> Int:
@@ -249,8 +253,10 @@ def images_of(array: Array, captions: int, features: Path, file: Path) -> Int:
     if the captions cannot be divided among the rows, or few images are not repeated as the others."""
     rows = len(array)
     if captions % rows:
-        what = f"{count_of(captions, 'caption')}, and {count_of(rows, 'image')} in {features}"
-        raise BadInput(what, where=file, fix="give as many captions for every image, or ids in train_ids.tsv")
+        what = f"{count_of(captions, 'caption')}, but {count_of(rows, 'image')} in {features}"
+        raise BadInput(
+            what, where=file, fix="give the same number of captions for every image, or ids in train_ids.tsv"
+        )
     if rows != captions:
         return np.arange(captions) // (captions // rows)
     often = Counter(starts := [row.ravel()[:KEY].tobytes() for row in array])
@@ -261,7 +267,7 @@ def images_of(array: Array, captions: int, features: Path, file: Path) -> Int:
     blocks = image_of[: rows - rows % times].reshape(-1, times)
     odd = np.flatnonzero((blocks != blocks[:, :1]).any(axis=1)) * times
     if 0 < len(odd) < 0.1 * len(blocks):
-        what = f"rows {odd[0]} to {odd[0] + times - 1} differ, and {times} rows are one image elsewhere"
+        what = f"rows {odd[0]} to {odd[0] + times - 1} differ, but elsewhere {times} rows are one image"
         raise BadInput(what, where=features, fix=f"repeat every image {times} times, or none; or write train_ids.tsv")
     return image_of
 
@@ -271,5 +277,5 @@ def one_row_each(array: Array, image_ids: Array, where: Path) -> None:
     _, first, inverse = np.unique(image_ids, return_index=True, return_inverse=True)
     for row in np.flatnonzero(first[inverse] != np.arange(len(array))):
         if not np.array_equal(array[row], array[at := first[inverse[row]]]):
-            what = f"rows {at} and {row} are of one image, and differ"
-            raise BadInput(what, where=where, fix="give every image one row, or equal ones for its captions")
+            what = f"rows {at} and {row} belong to one image, but differ"
+            raise BadInput(what, where=where, fix="give every image one row, or identical rows for its captions")

@@ -181,7 +181,7 @@ def try_out(run: Run) -> None:
         with torch.no_grad():
             found = [encoder(**on_device(items.take(rows), run.device)) for rows in (some, *some[:, None])]
         if not torch.allclose(found[0], torch.cat(found[1:]), atol=1e-4, rtol=1e-3):
-            fix = "let its network ignore other items, masked regions, and words behind lengths"
+            fix = "make the network ignore other items, masked regions and words after lengths"
             raise BadInput(f"embeddings of model.{name} depend on the other items of a batch", fix=fix)
     batch = loader.make(next(loader.order(0)))
     s = torch.zeros(batch["positive"].shape, device=run.device, requires_grad=True)
@@ -192,7 +192,7 @@ def try_out(run: Run) -> None:
             raise
         raise UsageError(f"loss '{config.loss.name}' fails: {error}", fix="check loss.settings") from error
     if not isinstance(total, torch.Tensor) or total.ndim or not total.requires_grad or total.isnan():
-        fix = "let it be a scalar tensor that depends on the scores, and check loss.settings"
+        fix = "return a scalar tensor that depends on the scores, and check loss.settings"
         raise UsageError(f"loss '{config.loss.name}' is {total!r:.60}", fix=fix)
     torch.set_rng_state(state)
     x, y = (np.random.default_rng(0).standard_normal((n, 4), np.float32) for n in val.split.shape)
@@ -207,12 +207,12 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
     config, loader = run.config, run.loader
     there = parallel.of_first(lambda: [name for name in (LAST, BEST, RESULT) if (out / name).exists()])
     if there and not resume:
-        fix = "resume it (--resume, or resume=True), or choose another folder"
-        raise UsageError("holds a run already", where=out, fix=fix)
+        fix = "resume the run (--resume, or resume=True), or choose another folder"
+        raise UsageError("already holds a run", where=out, fix=fix)
     if LAST in there:
         run.log.extend(run.load(out / LAST, run.optimiser).log)
         if (made := len(run.log)) > config.train.epochs:
-            what = f"has {count_of(made, 'epoch')}, and train.epochs is {config.train.epochs}"
+            what = f"has {count_of(made, 'epoch')}, but train.epochs is {config.train.epochs}"
             raise UsageError(what, where=out, fix=f"give at least {made}, or another folder")
         say(f"resumed after epoch {made} of {config.train.epochs}")
         for name in ("run.json", RESULT) if not run.finished and parallel.rank() == 0 else ():  # of the epochs so far
@@ -221,14 +221,14 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
     if BEST in there:  # of an untrained model, or of an epoch that was not finished
         check_same(checkpoint.read(out / BEST).config, config, out, FREE)
     if resume:
-        say(f"there is no run in {out} to resume: it begins")
+        say(f"there is no run to resume in {out}: a new run starts")
     items, alone = count_of(len(loader.part.images), "image"), run.model.captions is None
     items = items if alone else f"{len(loader.second):,} training captions of {items}, {len(run.vocabulary):,} words"
     say(
         f"{config.data.name}: {items}; {config.model.image}{'' if alone else f' and {config.model.text}'}, "
         f"{sum(p.numel() for p in run.model.parameters()):,} weights; loss {config.loss.name}; "
         f"{count_of(loader.steps, 'step')} of {min(config.train.batch, len(loader.second)):,} "
-        f"{'images' if alone else 'pairs'} an epoch on {run.device}"
+        f"{'images' if alone else 'pairs'} per epoch on {run.device}"
     )
     said = () if alone else Words(run.vocabulary, run.parts["val"].captions).rows
     unknown = [word < len(SPECIAL) for row in said for word in row[1:-1]]
@@ -310,8 +310,9 @@ def stuck(run: Run, loss: float, spread: float) -> dict[str, str]:
     if not margin or settings.entry.needs_degree or len(run.log) < settings.warmup or spread > NEARLY * margin:
         return {}
     sentence = (
-        f"all scores are nearly equal, and the loss is twice the margin ({2 * margin:g}): the hardest negatives teach "
-        f"nothing here. Set loss.warmup={settings.warmup + 2}, epochs of the sum of hinges, or use another loss"
+        f"all scores are nearly equal, and the loss is twice the margin ({2 * margin:g}): the hardest negatives "
+        f"teach nothing here. Set loss.warmup={settings.warmup + 2} (epochs with the sum-of-hinges loss), or use "
+        "another loss"
     )
     return {EQUAL: sentence} if abs(loss / (2 * margin) - 1) < NEARLY else {}
 
@@ -350,10 +351,10 @@ def finish(run: Run, out: Path, metrics: str | None, say: Say) -> vb.Report:
     """Encode the test part with the best epoch, and evaluate it; raises BadInput if its file has another one."""
     c, made, best = run.config, len(run.log), best_epoch(run.config, run.log)
     if made < c.train.epochs:
-        say(f"stopped: no better {c.train.select} in {count_of(c.train.patience, 'epoch')}")
+        say(f"stopped: {c.train.select} did not improve in {count_of(c.train.patience, 'epoch')}")
     parallel.of_first(lambda: None)  # it may still write that epoch
     if best and (stored := len(run.load(out / BEST).log)) != best:
-        raise BadInput(f"is of epoch {stored}, not {best}", where=out / BEST, fix="train again, in another folder")
+        raise BadInput(f"holds epoch {stored}, not {best}", where=out / BEST, fix="train again, in another folder")
     if not best and parallel.rank() == 0:
         run.save(out / BEST)
     report, found = evaluate(run, "test", metrics)

@@ -61,11 +61,11 @@ def numbers(x: Any, name: str, most: int | None = EXACT) -> npt.NDArray[Any]:
     if array.ndim == 0 or array.dtype.kind not in "fiub":
         what = f"{name} is {shown(x if array.ndim == 0 else array)}"
         what += f", {array.dtype}" if array.ndim else ""
-        raise UsageError(what, fix="give an array of numbers, one row an item")
+        raise UsageError(what, fix="give an array of numbers, one row per item")
     if most is not None and array.dtype.kind in "iu" and array.size:
         largest = max(int(array.max()), -int(array.min()))
         if largest > most:
-            what = f"{name} has integers as large as {largest}, and beyond 2^53 float64 rounds them"
+            what = f"{name} has integers as large as {largest}; float64 rounds integers above 2^53"
             raise UsageError(what, fix="subtract a constant from them or scale them, and give them as float64")
     return array
 
@@ -101,7 +101,7 @@ def id_rows(ids: Any, what: str) -> Ids:
         array = stripped(array)
     if array.ndim != 1 or (array.dtype.kind not in "iuU" and array.size):
         found = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{ids!r}"
-        raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one an item")
+        raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one per item")
     return frozen(array)
 
 

@@ -53,8 +53,7 @@ OWN = (
     ),
     Variable(
         "VSEBENCH_SPICE_JARS",
-        "folders of the CoreNLP 3.6.0 jars, separated as in `PATH`; by default those of pycocoevalcap and Maven "
-        "are searched",
+        "folders of the CoreNLP 3.6.0 jars, separated as in `PATH`; default: the folders of pycocoevalcap and Maven",
         "/data/corenlp",
     ),
     Variable("VSEBENCH_DEBUG", "1: an unexpected failure shows its traceback, for a report of it", "1"),
@@ -70,8 +69,8 @@ OF_OTHERS = (
     *(Variable(name, "threads of a package: 1 or more, anything else is refused", "4") for name in THREADS),
     Variable(
         "NUMBA_CACHE_DIR",
-        "folder of compiled kernels; by default `__pycache__` of the installation, or the user's cache folder where "
-        "that cannot be written",
+        "folder of compiled kernels; default: `__pycache__` of the installation, or the user's cache folder if "
+        "that is read-only",
         "numba-cache",
     ),
     Variable(
@@ -80,7 +79,7 @@ OF_OTHERS = (
         "/data/hf",
     ),
     Variable("HF_HUB_CACHE", "the models alone; by default `hub` in `HF_HOME`", "/data/hf/hub"),
-    Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),
+    Variable("HF_HUB_OFFLINE", "1: never look for models on the network", "1"),
     Variable("HF_ENDPOINT", "a mirror of huggingface.co, from which models are downloaded", "https://hub.example.org"),
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),
     Variable(
@@ -89,7 +88,7 @@ OF_OTHERS = (
         "1",
     ),
     Variable("CUDA_VISIBLE_DEVICES", "the GPUs that a process finds; by default all", "0,1"),
-    *(Variable(name, "precision of a GPU's products: anything but 0 is refused there", "0") for name in LOWERED),
+    *(Variable(name, "precision of a GPU's products: only 0 is accepted on a GPU", "0") for name in LOWERED),
     Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
     Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`` collects what is said inside it::
 
     with logged() as log:
-        data = read(...)          # note("no image ids: rows are taken to be in the order of coco-5k")
+        data = read(...)          # note("no image ids: rows are assumed to be in the order of coco-5k")
     log.notes                     # ["no image ids: ..."]
 
 A ``logged`` inside another one keeps what it collects to itself, so that its sentences can be changed or dropped.

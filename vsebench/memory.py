@@ -37,7 +37,7 @@ def parse_size(text: str, what: str) -> int:
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     if match is None:
         fix = "give a number with K, M, G or T, such as 500M or 4G"
-        raise UsageError(f"{what} is '{text[:40]}', which is no size", fix=fix)
+        raise UsageError(f"{what} is '{text[:40]}', which is not a size", fix=fix)
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -57,7 +57,7 @@ def require(needed: int, where: Where = None, fix: str = "give a smaller file, o
     """
     free = free_memory()
     if needed > free:
-        what = f"needs some {size(needed)} of memory, and {size(free)} are free"
+        what = f"needs about {size(needed)} of memory, but {size(free)} are free"
         raise LowMemory(what, where=where, fix=fix)
 
 

@@ -33,15 +33,15 @@ _COMMAND = False  # whether a command runs, which names options by their flags
 
 # Options of the commands that are no arguments, because a function returns its result; and where ids belong.
 _ELSEWHERE = {
-    "output": "save what is returned: .save(FILE)",
-    "per_query no_per_query": "what is returned has them as a table, .per_query(), and .to_json(per_query=False)",
-    "json format style": "what is returned has .to_json(), .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "output": "save the returned object: .save(FILE)",
+    "per_query no_per_query": "the returned object has them as a table, .per_query(), and .to_json(per_query=False)",
+    "json format style": "the returned object has .to_json(), .to_latex(), .to_markdown(), .to_html() and .to_frame()",
     "image_ids ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
     "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
     "intervals": "a table of several reports has them: vsebench.compare(REPORTS, tests=False, intervals=True)",
-    "figures figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
+    "figures figure_format": "the returned object writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.human.figure.write(RESULT, FILE)",
-    "quiet notes no_progress": "leave it out: functions print nothing; what is returned has .notes and .warnings",
+    "quiet notes no_progress": "leave it out: functions print nothing; the returned object has .notes and .warnings",
 }
 OF_THE_RESULT = {name: hint for names, hint in _ELSEWHERE.items() for name in names.split()}
 ARRAYS = "<arrays>"  # what errors name in place of a file if arrays in memory are given

@@ -75,7 +75,7 @@ def declaration(name: str, function: Callable[..., Any]) -> tuple[bool, dict[str
     rest = {key: p for key, p in list(parameters.items())[2:] if key != "degree"}
     loose = any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in rest.values())
     if list(parameters)[:2] != ["scores", "positive"] or loose or rest.pop("reduction", None) is None:
-        fix = "let it take (scores, positive, *, ...), reduction and hyper-parameters with a default"
+        fix = "make it take (scores, positive, *, ...), reduction and hyper-parameters with a default"
         raise UsageError(f"loss '{name}' takes ({', '.join(parameters)})", fix=fix)
     return "degree" in parameters, {key: p.default for key, p in rest.items()}
 

@@ -16,10 +16,12 @@ def checked(scores: Tensor, positive: Tensor) -> Tensor:
     b = scores.shape[0] if scores.ndim else 0
     if b == 0 or tuple(scores.shape) != (b, b) or not scores.is_floating_point():
         what = f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}"
-        raise UsageError(what, fix="give one floating point row and one column for every pair of the batch: (b, b)")
+        raise UsageError(
+            what, fix="give floating-point scores with one row and one column per pair of the batch: (b, b)"
+        )
     if positive.shape != scores.shape or positive.dtype != torch.bool:
         what = f"positive has shape {tuple(positive.shape)} and dtype {positive.dtype}, scores {tuple(scores.shape)}"
-        raise UsageError(what, fix="give a bool for every score, True on the diagonal")
+        raise UsageError(what, fix="give one bool per score, True on the diagonal")
     return scores if scores.dtype == torch.float64 else scores.float()
 
 

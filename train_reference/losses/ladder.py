@@ -42,9 +42,7 @@ def ladder(
     scores, degree = checked(scores, positive), graded(scores, degree)
     if not len(margins) == len(betas) == len(thresholds) + 1 or sorted({*thresholds})[::-1] != [*thresholds]:
         what = f"ladder has margins {[*margins]}, betas {[*betas]} and thresholds {[*thresholds]}"
-        raise UsageError(
-            what, fix="give a margin and a beta for every level, and one threshold fewer, from high to low"
-        )
+        raise UsageError(what, fix="give one margin and one beta per level, and one threshold fewer, from high to low")
     check_choice("ladder: sampling", sampling, ("hc", "sum"))
     check_choice("ladder: positives", positives, ("level", "upper+gt"))
     pairs = diagonal(scores)

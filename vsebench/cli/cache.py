@@ -85,8 +85,8 @@ def spice(
     document: dict[str, Any] = {}
     given, words = split is not None or captions is not None, []
     if source is not None and synsets is None and given:
-        fix = "leave out --split and --captions, or give rows of tuples their --synsets FILE as well"
-        raise UsageError("a file made by vsebench spice -o has its captions", fix=fix)
+        fix = "leave out --split and --captions, or add --synsets FILE for rows of tuples"
+        raise UsageError("a file written by vsebench spice -o already has its captions", fix=fix)
     strings = _captions(split, captions, text) if given or synsets is not None or (source or output) is None else []
     if source is not None:
         tuples = file.unpack(source) if synsets is None else file.read_rows(source, synsets, strings)
@@ -117,7 +117,7 @@ def spice(
         tuples = file.load_tuples(strings, kept, text) if given else file.stored()
         if not tuples.texts:
             fix = f"run: {file.BUILD} {file.ANY}"
-            raise BadInput("no captions are parsed, there is nothing to write", fix=fix)
+            raise BadInput("there are no parsed captions to write", fix=fix)
         file.export_tuples(output, tuples)
         document |= {"file": str(output), "written": len(tuples.texts)}
         words.append(f"{count_of(len(tuples.texts), 'caption is', 'captions are')} in {output}{_broken(tuples)}")
@@ -135,7 +135,9 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
     check_word("text", text, ("original", "ptb"))
     if (split is None) == (file is None):
-        raise UsageError("captions are needed: one of --split and --captions", fix="add --split coco-5k, for example")
+        raise UsageError(
+            "no captions are given: --split or --captions is needed", fix="add --split coco-5k, for example"
+        )
     if split is not None:
         from ..sets import catalogue as splits
 

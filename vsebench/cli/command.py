@@ -125,7 +125,7 @@ def writing(results: Sequence[Path]) -> Iterator[None]:
 
     for path in results:
         if str(path) == "-":
-            raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")
+            raise UsageError("'-' is not a file name", fix="leave it out; then the result is printed on stdout")
     refuse_overwriting(results, [])
     for path in results:
         check_writable(path)
@@ -143,7 +143,7 @@ class ClosedStdout(io.StringIO):
         if self.needed and self.getvalue():
             raise DiskError(
                 "the result was not printed: stdout is closed",
-                fix="send it to a file (> FILE), or name one with --output",
+                fix="send it to a file (> FILE), or set a file with --output",
             )
 
 

@@ -68,7 +68,7 @@ def run(terminal: Terminal, *, out: Path = OWN) -> None:
     try:
         vsebench.page(reports).save(shown)
     except MissingPackage as error:
-        page = f"There is no page: {error.what} ({error.fix})"
+        page = f"No page was written: {error.what} ({error.fix})"
     if not terminal.json:
         program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         saved = " ".join(str(out / f"{name}.json") for name in SYSTEMS)

@@ -113,7 +113,7 @@ def _cache() -> Finding:
 
     folder = cache_dir()
     if folder.is_symlink() and not folder.exists():
-        what = f"{folder} is a link to nothing, or a circle of links"
+        what = f"{folder} is a broken or circular link"
         return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder that you can write")
     try:
         existing = next(p for p in (folder, *folder.parents) if p.exists())
@@ -167,7 +167,7 @@ def _torch() -> Finding:
             else []
         )
     except Exception as error:  # a broken installation raises anything from OSError to ImportError
-        return Finding("torch", "fault", f"does not import: {error}", "install torch again")
+        return Finding("torch", "fault", f"cannot be imported: {error}", "install torch again")
     return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'finds no GPU'}")
 
 
@@ -175,7 +175,7 @@ def _faiss() -> Finding:
     from ..rank import backends
 
     if not backends.BACKENDS["faiss"].installed:
-        use = "lists of the top of rankings, --backend faiss"
+        use = "top-k lists, --backend faiss"
         extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
         return Finding("faiss", "absent", f"not installed ({use})", install(extra))
     try:
@@ -183,7 +183,7 @@ def _faiss() -> Finding:
 
         faiss, (_, where) = package(), device()
     except Exception as error:  # as of torch
-        return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
+        return Finding("faiss", "fault", f"cannot be imported: {error}", "install faiss again")
     return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
 
 
@@ -202,7 +202,9 @@ def _backends() -> list[Finding]:
         except VsebenchError as error:
             found.append(Finding(title, "absent", error.what, error.fix))
         except Exception as error:  # a broken installation raises anything
-            found.append(Finding(title, "fault", f"{about.module} does not import: {error}", f"install {about.module}"))
+            found.append(
+                Finding(title, "fault", f"{about.module} cannot be imported: {error}", f"install {about.module}")
+            )
     return found
 
 

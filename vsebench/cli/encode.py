@@ -83,9 +83,7 @@ def run(
         name = "--key" if data is None else "--data"
         raise UsageError(f"{name} does not apply to a pretrained model", fix="give --images and --captions or --split")
     if not images:
-        raise UsageError(
-            "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
-        )
+        raise UsageError("no image folder is given", fix="give --images DIR, and --captions FILE or --split NAME")
     options = {"captions": captions, "split": split or None, "part": part, "device": device, "threads": threads}
     _pretrained(terminal, model, images, metrics, {"output": target, "batch": batch or BATCH, **options, **choices})
 
@@ -189,8 +187,8 @@ def _checkpoint(
             from ..pretrained.names import HOW
 
             if not checkpoint.exists():
-                raise UsageError(f"'{checkpoint}' is no model, and no such file exists", fix=f"give {HOW}")
-            what = f"{spell(name)} does not apply to '{checkpoint}', which is no pretrained model"
+                raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {HOW}")
+            what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
             raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {HOW}")
     part = part or "test"
     encoder = trainer("encode")

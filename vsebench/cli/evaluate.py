@@ -81,7 +81,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
         return [(name or (path.stem if path else ""), path, texts)]
     if texts is not None:
         what = f"--texts belongs to one file of images, and {len(given)} files are given"
-        raise UsageError(what, fix="give the texts behind their file of images: vsebench eval images.npy texts.npy")
+        raise UsageError(what, fix="give the texts after their image file: vsebench eval images.npy texts.npy")
     systems = group(given)
     if len(systems) > 1 and save_run is not None:
         what = f"--save-run writes the rankings of one system, and {len(systems)} are given"
@@ -103,5 +103,5 @@ def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool
     try:
         return in_one_table(load_systems(reports), metrics, intervals=intervals, runs=False)
     except NotAlike as error:
-        error.fix = "evaluate them one by one, or all with the --split that they share"
+        error.fix = "evaluate them one by one, or pass the --split that they share"
         raise

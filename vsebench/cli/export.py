@@ -22,7 +22,7 @@ def run(terminal: Terminal, report: Sequence[Path], *, to: str, path: Path = Pat
 
     files = export(report, to, path, **about)
     for file in files.replaced:
-        terminal.note(f"· {file} was there with other content, and is replaced")
+        terminal.note(f"· {file} existed with other content and was replaced")
     names = [str(file) for file in files]
     terminal.answer({"format": to, "read_by": FORMATS[to][1], "files": names}, *names)
     terminal.note(f"· {count_of(len(files), 'file')}, read by {FORMATS[to][1]}")

@@ -237,7 +237,9 @@ def _of_text(
         document["notes"].append(_COLUMNS)
     elif (lines := _tried(lambda: lines_of(path))[0]) and 2 * sum(map(_has_number, lines)) < len(lines):
         document["arrays"] = [{"name": "captions", "shape": [len(lines)], "dtype": "text", "first": list(lines[:3])}]
-        document["notes"].append("captions without ids, one a line: give them with --captions, in the order of the ids")
+        document["notes"].append(
+            "captions without ids, one per line: give them with --captions, in the order of the ids"
+        )
     elif no_lists is not None and "has the predictions of" in no_lists.what:
         raise no_lists
     else:
@@ -353,7 +355,7 @@ def _of_pairs(
                     note(*place(one, split).notes)
             document["matched"] = _matched(split, log)
         except items.UnknownItems:
-            document["notes"].append("ids of no data set that is installed: eval takes --run and --judgements together")
+            document["notes"].append("ids of no installed data set: eval takes --run and --judgements together")
 
 
 def _of_results(file: Path) -> dict[str, Any] | None:

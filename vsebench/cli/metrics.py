@@ -29,7 +29,7 @@ def run(terminal: Terminal, names: Sequence[str]) -> None:
     judged = {j.name: j.meaning for j in judgements().values()}
     gains = {g.name: f"{g.title}, written {g.form}; needs {g.needs}" for g in kinds_of_gains().values()}
     lists = [_facts(f) for f in families() if f.of_lists]
-    views = {**judged, **gains, HUBNESS: "none: what is retrieved, whatever its relevance is"}
+    views = {**judged, **gains, HUBNESS: "none: they count what is retrieved, relevant or not"}
     if names:
         found = [_about(word, views) for name in names for word in separate(name) or [name]]
         terminal.answer(
@@ -60,7 +60,7 @@ def run(terminal: Terminal, names: Sequence[str]) -> None:
             ("metrics of hubness, without relevance", lists),
         )
     ]
-    of_gains = "put in front of a graded metric; cider when none is named, or the first of --gains"
+    of_gains = "put in front of a graded metric (default: the first of --gains, else cider)"
     tables += [
         listing((word, "meaning"), meanings.items(), title)
         for word, title, meanings in (
@@ -137,7 +137,7 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     through = _known(view or parse(names[0]).view, views)
     if suite.name == INTRA:
         ratings = " and ".join(f"{at:g} between {side}s" for side, at in THRESHOLD.items())
-        through = f"Crisscrossed Captions ratings of at least {ratings}; the query itself is no candidate"
+        through = f"Crisscrossed Captions ratings of at least {ratings}; the query itself is not a candidate"
     elif not view and suite.graded:
         through = f"{DEFAULT_GAINS}, or the first of --gains ({DEFAULT_GAINS}: {through})"
     name = f"{view}:{suite.name}" if view else suite.name

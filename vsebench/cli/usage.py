@@ -99,7 +99,7 @@ def _fix(error: click.UsageError, what: str, ctx: click.Context | None, path: st
     if isinstance(error, click.NoSuchOption):
         near = _options_like(error.option_name, ctx.command)
         if path == "vsebench" and not near:
-            return f"options stand behind the command: vsebench eval FILE {error.option_name}"
+            return f"options go after the command: vsebench eval FILE {error.option_name}"
         return f"write {' or '.join(near)}, or {see}" if near else see
     missing = re.fullmatch(r"No such command '(.*)'", what)
     if missing and isinstance(ctx.command, Commands):

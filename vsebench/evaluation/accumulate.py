@@ -202,13 +202,13 @@ class Accumulator:
         rows = as_array(ids, "ids")
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             what = f"ids is {shown(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
-            raise UsageError(what, fix="give an integer a row: the index of the caption in the test set, from 0")
+            raise UsageError(what, fix="give one integer per row: the index of the caption in the test set, from 0")
         n = None if self._split is None else len(self._split.columns.ids)
         bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]
         if len(bad):
             of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
-            what = f"ids hold {bad[0]}, which is no row{of}"
-            raise BadInput(what, fix="count rows from 0; ids of the split are text_ids")
+            what = f"ids hold {bad[0]}, which is not a row{of}"
+            raise BadInput(what, fix="count rows from 0; pass ids of the split as text_ids")
         self._named_by("ids")
         if self._split is None:
             return (rows // self._per_image).tolist(), rows.tolist(), rows.tolist()
@@ -222,7 +222,7 @@ class Accumulator:
         keys: list[list[Key]] = []
         for side, vectors, given in (("image", images, image_ids), ("text", texts, text_ids)):
             if (vectors is None) != (given is None):
-                raise UsageError(f"{side}s and {side}_ids do not come together", fix="give both or none")
+                raise UsageError(f"{side}s and {side}_ids must be given together", fix="give both or neither")
             name = f"{side}_ids"
             named = [] if given is None else [_spelled(x) for x in id_rows(given, name).tolist()]
             known: Mapping[str, Key] = self._known.get(side) or dict(zip(named, named, strict=True))
@@ -234,9 +234,9 @@ class Accumulator:
         if self._split is not None:
             return keys[0], keys[1], [0] * len(keys[0])
         if len(keys[0]) != len(keys[1]):
-            what = "without a split images and captions are given in pairs"
+            what = "without a split, images and captions must be given in pairs"
             raise UsageError(
-                what, fix="repeat the images for their captions, or name the split: Accumulator(split=...)"
+                what, fix="repeat the images for their captions, or pass the split: Accumulator(split=...)"
             )
         self._named_by(BY_IDS)
         for image, caption in zip(*keys, strict=True):
@@ -248,7 +248,8 @@ class Accumulator:
     def _named_by(self, what: str) -> None:
         if self._split is None and self._by not in (None, what):
             raise UsageError(
-                f"items were named by {self._by} and now by {what}", fix="name them in one way, or give split"
+                f"items were identified by {self._by} before, and by {what} now",
+                fix="use one kind of ids, or pass split",
             )
         self._by = what
 
@@ -258,12 +259,10 @@ class Accumulator:
         array = numbers(vectors, f"{side}s")
         if array.ndim != 2 or len(array) != len(keys):
             what = f"{side}s are a batch of shape {array.shape} for {len(keys)} ids"
-            raise UsageError(
-                what, fix="give one vector an id; images are repeated for their captions, or have image_ids"
-            )
+            raise UsageError(what, fix="give one vector per id; repeat images for their captions, or pass image_ids")
         width = next((len(vector) for _, vector in (*self._images.values(), *self._captions.values())), array.shape[1])
         if array.shape[1] != width:
-            what = f"{side}s have {array.shape[1]} numbers a vector and other vectors {width}"
+            what = f"{side} vectors have {array.shape[1]} dimensions, other vectors {width}"
             raise BadInput(what, fix="give both in the joint space of the model, after its projections")
         for key, rank, row in zip(keys, ranks, array.astype(np.float32), strict=True):
             known = kept.get(key)
@@ -288,8 +287,8 @@ class Accumulator:
             return replace(TestSet.captioned("custom", images, captions[order], owner[order]), ordered=False)
         n = max(int(row) for row in self._captions) + 1
         if n % self._per_image:
-            what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
-            fix = f"give {spell('captions_per_image', 'N')} or split; drop_last=True of a loader drops items"
+            what = f"{n:,} captions are not a multiple of {self._per_image} captions per image"
+            fix = f"give {spell('captions_per_image', 'N')} or pass split; a loader with drop_last=True drops items"
             raise BadInput(what, fix=fix)
         rows, columns = Side("image", np.arange(n // self._per_image), numbered=True), np.arange(n)
         return TestSet("custom", rows, Side("caption", columns, numbered=True), columns // self._per_image)

@@ -80,7 +80,7 @@ def column(result: Measurement, split: TestSet) -> Column:
     side = SIDE[result.direction]
     at = places(split.side(side).ids, result.queries)
     if len(at) and at.min() < 0:
-        raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
+        raise BadInput(f"{result.metric} lists {side}s that are not in split '{split.name}'")
     metric = key_of(result)[0]
     return Column(
         result.per_query,
@@ -137,7 +137,7 @@ def without(results: Mapping[Key, Measurement]) -> list[str]:
     """One note or none on results with per-query values, but for medians, that have no interval."""
     missing = [key for key, r in results.items() if r.per_query is not None and r.interval is None]
     names = [label(key) for key in missing if not is_median(key[0])]
-    return [f"no interval of {some_names(names)}: the queries are of fewer than two images"] if names else []
+    return [f"no interval for {some_names(names)}: the queries belong to fewer than two images"] if names else []
 
 
 def of_queries_alone(results: Iterable[Measurement]) -> list[str]:
@@ -154,8 +154,8 @@ def reads_gains(result: Measurement) -> bool:
 def queries_alone(names: Iterable[str], what: str = "intervals", units: str = "images") -> str:
     """The note that ``what`` of some metrics leave out the influence of the images as candidates."""
     return (
-        f"{what} of {some_names(names)} are of the queries alone and may be too narrow: "
-        f"other test {'items' if units == 'queries' else units} would also be other candidates"
+        f"{what} of {some_names(names)} cover the queries only and may be too narrow: other test "
+        f"{'items' if units == 'queries' else units} would also change the candidates"
     )
 
 
@@ -289,12 +289,13 @@ def report(
     for d, view, ranks in ((d, view, ranks) for d, o in observed.items() for view, ranks in o.ranks.items()):
         if view in plan.judgements and (lost := ranks.relevance.unreachable):
             note(
-                f"{view} {plan.split.way(d)}: {lost} positives are not {where[d]} and count as not found",
+                f"judgements '{view}' ({plan.split.way(d)}): {lost} positives are not {where[d]} and count as "
+                "not found",
                 weight="detail",
             )
     smallest = min(data.most_of_query(side) for side in sides_of(plan.directions))
     if deep := [str(m) for m in plan.metrics if (m.k or 0) > smallest and not m.graded]:
-        warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")
+        warn(f"{', '.join(deep)}: k exceeds the gallery of {smallest:,}; all items count as retrieved")
 
     def found(keys: Iterable[Key]) -> tuple[Measurement, ...]:
         return tuple(replace(results[key], direction=plan.split.way(key[1])) for key in keys if key in results)
@@ -399,7 +400,7 @@ def ties(
         text += " (collapsed scores)" * collapsed
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
         matter |= any(shares[v] > TIES_MATTER["rank"] for v in unknown)
-        rule = "and keep the order of the list; in another one" if listed else f"; by tie rule ({spell('ties')})"
+        rule = "and keep the order of the list; in another order" if listed else f"; by tie rule ({spell('ties')})"
         changed = [f"{words} may change" if v in unknown else words for v, words in ranges.items()]
         (warn if matter else note)(f"{text}{' ' * listed}{rule} {', '.join(changed)}")
 

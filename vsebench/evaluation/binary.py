@@ -49,7 +49,7 @@ def measure(
     """
     judged = ranks.relevance
     if not len(judged.queries):
-        raise BadInput(f"{m} {direction}: no query has a relevant item", fix="check image_of_text and the ids")
+        raise BadInput(f"{m} ({direction}): no query has a relevant item", fix="check image_of_text and the ids")
     values, kept = m.per_query(ranks), slice(None)
     skipped = judged.skipped
     if m.unit == "rank" and (lost := ranks.best() == UNRANKED).any():
@@ -59,7 +59,7 @@ def measure(
             raise BadInput(f"{m} {direction}: no relevant item is in the gallery", fix="check the ids")
     if no_positive == "miss" and skipped:
         if m.unit == "rank":
-            what = f"{m} {direction} has no value for {count_of(skipped, 'query', 'queries')} without positives"
+            what = f"{m} ({direction}) has no value for {count_of(skipped, 'query', 'queries')} without positives"
             raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")
         missed, skipped = judged.without, 0
     else:
@@ -126,5 +126,5 @@ def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
         side = plan.split.side(SIDE[QUERIES_OF[direction]])
-        note(f"{side.plural} among the first {m.k} of the most queries, of {len(queries):,}: {listed}", weight="detail")
+        note(f"{side.plural} in the top {m.k} of the most queries (of {len(queries):,}): {listed}", weight="detail")
     return found

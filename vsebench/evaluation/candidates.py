@@ -55,8 +55,12 @@ def read(data: Input, request: Request) -> Input:
             size = np.diff(among.allowed.indptr)
             if idle := int((size == 0).sum()):
                 of = f"of {len(size):,} queries"
-                counted = count_of(idle, f"{of} has no candidates, and counts", f"{of} have no candidates, and count")
-                warn(f"{way}: {counted} in no metric")
+                counted = count_of(
+                    idle,
+                    f"{of} has no candidates and is left out of every metric",
+                    f"{of} have no candidates and are left out of every metric",
+                )
+                warn(f"{way}: {counted}")
         elif among.everything and direction in request.directions:
             note(f"{way}: all items are candidates")
     stages = {**data.stages, **({CANDIDATES: ",".join(only + without)} if only + without else {})}
@@ -88,8 +92,8 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
             if one.how != SELF:
                 _note(option, placed, np.diff(stored.indptr), int((~inside).sum()), data)
     if given and all(found[DIRECTIONS.index(direction)] is None for direction in data.directions):
-        what = f"{spell(option)} has no pairs of {data.split.way(data.directions[0])}, which is ranked"
-        raise BadInput(what, where=data.where, fix="give those of the queries that are ranked")
+        what = f"{spell(option)} has no pairs of {data.split.way(data.directions[0])}, but that direction is ranked"
+        raise BadInput(what, where=data.where, fix="give pairs for the queries that are ranked")
     order = ascending(data.split)
     for side, stored in zip(BOTH, found, strict=True):
         arrays: list[Int] = []
@@ -110,7 +114,7 @@ def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
     where = Path(pairs.where).name if pairs.format != "mapping" else "memory"
     least, most = int(some.min()), int(some.max())
     counted = f"{least:,} to " * (least < most) + count_of(most, "item")
-    text = f"{spell(option)}: {where}, {counted} a query ({data.split.way(pairs.direction)})"
+    text = f"{spell(option)}: {where}, {counted} per query ({data.split.way(pairs.direction)})"
     note(text + (f"; {count_of(lost, 'pair names an item', 'pairs name items')} outside the gallery" if lost else ""))
 
 
@@ -127,17 +131,17 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
     if pairs.whose == "rows":
         if len(pairs.queries) != len(queries) or data.lists is not None:
             lines = count_of(len(pairs.queries), "row")
-            what = f"has {lines} without ids of queries, and there are {len(queries):,} {queries.plural}"
+            what = f"has {lines} without query ids, but there are {len(queries):,} {queries.plural}"
             raise BadInput(what, where=pairs.where, fix="add a column query_id with their ids")
         order = np.arange(len(queries)) if queries.places is None else np.argsort(queries.places)
-        note(f"{Path(pairs.where).name}: row k is of the {queries.name} in row k of the input")
+        note(f"{Path(pairs.where).name}: row k belongs to the {queries.name} in row k of the input")
         pairs = replace(pairs, queries=queries.ids[order])
     elif pairs.whose:
         pairs = replace(pairs, queries=queries.ids[:1])
     if data.judged is not None:  # the gallery is what lists and judgements hold
         known = (match(pairs.items, gallery.ids)[0] >= 0)[pairs.item]
         if not known.any():
-            what = f"has none of the items that are listed or judged (first: {pairs.items[0]})"
+            what = f"has no item that is listed or judged (first: {pairs.items[0]})"
             raise BadInput(what, where=pairs.where, fix=f"use ids such as {gallery.ids[0]}")
         pairs = replace(pairs, query=pairs.query[known], item=pairs.item[known])
     return replace(pairs, direction=direction)
@@ -152,11 +156,11 @@ def _itself(data: Input) -> Pairs:
     (direction,) = data.directions
     queries, gallery = split.sides if direction == DIRECTIONS[0] else split.sides[::-1]
     if queries.numbered or gallery.numbered:
-        what = f"{named}: there are no ids of queries and items, only numbers of rows"
+        what = f"{named}: there are no query and item ids, only row numbers"
         raise UsageError(what, fix=f"give {spell('query_ids')} and {spell('corpus_ids')}")
     at, _ = match(queries.ids, gallery.ids)
     query = np.flatnonzero(at >= 0)
-    note(f"{named}: {len(query):,} of {len(at):,} queries are items, which are left out")
+    note(f"{named}: {len(query):,} of {len(at):,} queries are also items, and are left out of their own lists")
     if not len(query):
         warn(f"{named}: no item has the id of a query")
     return Pairs(EXCEPT, direction, queries.ids, gallery.ids, query, at[query], np.arange(len(queries)))

@@ -53,7 +53,7 @@ def apply(data: Input, plan: Plan) -> Input:
             whose += f",{TRANSDUCTIVE}"
             note(f"{bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
     if request.intra:
-        note(f"{spell('normalise')}: values inside the modalities are not corrected", weight="detail")
+        note(f"{spell('normalise')}: intra-modal values are not corrected", weight="detail")
     rule = corrected.RULES[how.rule]
     with finite("normalise"):
         scorers: Scorers = {d: rule(plain[d], banks[d], request.threads, **how.settings) for d in plain}
@@ -78,7 +78,7 @@ def _of_vectors(data: Input, plan: Plan, path: Path) -> tuple[Scorers, str]:
     with logged():
         if not files.holds_both(file := opened(path)):
             what, fix = (
-                "has no image and text vectors, and vectors are ranked",
+                "has no image and text vectors, but vectors are ranked",
                 "give a bank of both, from the same model",
             )
             raise BadInput(what, where=path, fix=f"{fix}; or rank a score matrix, which takes a bank of scores")
@@ -89,7 +89,7 @@ def _of_vectors(data: Input, plan: Plan, path: Path) -> tuple[Scorers, str]:
         test = data.scorer(d)
         assert isinstance(test, Dot)
         if vectors.shape[1] != test.y.shape[1]:
-            what = f"vectors have {vectors.shape[1]} dimensions, and those of the test set {test.y.shape[1]}"
+            what = f"vectors have {vectors.shape[1]} dimensions, the test set has {test.y.shape[1]}"
             raise BadInput(what, where=path, fix="encode the bank with the same model")
         if d in plan.directions:
             cosine = plan.request.similarity != "dot"
@@ -100,7 +100,7 @@ def _of_vectors(data: Input, plan: Plan, path: Path) -> tuple[Scorers, str]:
 def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[Scorers, str]:
     """The scores of a bank, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(plan.directions) > 1:
-        what = f"{spell('normalise')} names a bank of scores, which is of one direction"
+        what = f"a bank of scores ({spell('normalise')}) has one direction only"
         raise UsageError(what, fix=f"add {spell('direction', 't2i')}")
     (direction,) = plan.directions
     with logged():
@@ -114,10 +114,10 @@ def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[S
         raise BadInput(f"{what} texts", where=path, fix=f"write {' or '.join(fixes)}")
     if rows == "texts":
         raw = replace(raw, arrays=(raw.values.T,), image_ids=raw.text_ids, text_ids=raw.image_ids)
-    gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
+    gallery, words = (1, "one column per caption") if direction == "i2t" else (0, "one row per image")
     side, shape = SIDES["i2t"][gallery], tuple(len(data.split.side(side).ids) for side in SIDES["i2t"])
     if raw.values.shape[gallery] != shape[gallery]:
-        what = f"score matrix has shape {raw.values.shape}, and the test set {shape}"
+        what = f"score matrix has shape {raw.values.shape}, but the test set has {shape}"
         raise BadInput(what, where=path, fix=f"give the scores of the bank with the gallery, {words}")
     if (ids := (raw.image_ids, raw.text_ids)[gallery]) is None:
         order = owners.order(data.split, side)
@@ -126,7 +126,7 @@ def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[S
         order, dropped = match(data.split.side(side).ids, ids)
         note(f"{path.name}: {side} ids are matched {dropped}" if dropped else "", weight="detail")
         if order.min() < 0:
-            raise BadInput("has ids that are not those of the gallery", where=path, fix="score the same gallery")
+            raise BadInput("has ids that are not in the gallery", where=path, fix="score the gallery of the test set")
     bank = Matrix(raw.values if gallery else raw.values.T, None, order)
     return {direction: bank}, f"bank#{fingerprint(raw.values.tobytes())[:8]}"
 

@@ -178,7 +178,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
         fix = "put it at the same path on all machines, best on a file system that they share"
         try:
             if sha256_of(path) != known:
-                raise BadInput("has another content than where the evaluation was started", where=path, fix=fix)
+                raise BadInput("differs from the file on the machine that started the evaluation", where=path, fix=fix)
         except OSError as error:
             raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
     data = system.read(job.request)
@@ -186,7 +186,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
     if job.request.correction is not None:
         data = corrections.apply(data, plan)
     if key_of(job.files, data, plan) != job.key:
-        what = "metrics, judgements, captions or gains are others than where the evaluation was started"
+        what = "metrics, judgements, captions or gains differ from the machine that started the evaluation"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"
         raise BadInput(what, where=next(iter(job.files)), fix=fix)
     with logged() as log:
@@ -304,15 +304,15 @@ def route(plan: Plan, data: Input, backend: str) -> tuple[backends.Ranker, Both[
         note("" if data.index else f"{what}, and {lists.name} searches vectors: it was not used")
         return replace(ranker, order=None, lists=None), None
     if not all(among.everything for among in data.candidates):
-        note(f"numpy ranked: {lists.name} lists the first of all items, not of the candidates", weight="detail")
+        note(f"numpy ranked: {lists.name} lists the top of all items, not of the candidates", weight="detail")
         return backends.ranker("numpy"), None
     most, needed = [lists.deepest(n) for n in plan.split.shape[::-1]], binary(plan)
     counted = any(k > deepest for k, deepest in zip(needed, most, strict=True))
     lost = ["metrics of binary judgements"] * counted
     lost += ["deep graded metrics"] * any(r.depth > lists.deepest(len(r.gallery)) for r in plan.rankings)
-    lost += ["retrieval inside the modalities"] * bool(plan.intra)
+    lost += ["intra-modal retrieval"] * bool(plan.intra)
     if lost:
-        note(f"numpy ranked {', '.join(lost)}: {lists.name} lists the first {max(most):,} items", weight="detail")
+        note(f"numpy ranked {', '.join(lost)}: {lists.name} lists only the first {max(most):,} items", weight="detail")
     return (replace(ranker, lists=None), None) if counted else (ranker, needed)
 
 
@@ -382,7 +382,7 @@ def start(data: Input, plan: Plan, backend: str) -> Iterator[Engine]:
     with opened(job.key, request.resume) as folder:
         kept, used = compute(job, pieces, folder, request)
         if request.resume:
-            note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before", weight="detail")
+            note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were already finished", weight="detail")
         note(*(sentence for one in used for sentence in one.notes), weight="detail")
         facts = assemble.of_workers(backend, [(one.backend, one.device) for one in used])
         given = [(shard, partial(read, folder / shard.name)) for shard in pieces]
@@ -402,7 +402,7 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
     """
     folder = cache_dir() / "shards" / key[:32]
     make_folder(folder.parent)
-    with locked(folder.with_suffix(".lock"), "the same evaluation is in work"):
+    with locked(folder.with_suffix(".lock"), "the same evaluation is running"):
         if not resume:
             shutil.rmtree(folder, ignore_errors=True)
         yield folder
@@ -460,9 +460,9 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
                     found: tuple[str, Used, Arrays] | VsebenchError = future.result()
                 except (CancelledError, CommClosedError) as error:
                     fix = f"start it again; {_continued()}"
-                    raise _lost("the scheduler has ended, or cannot be reached any more", fix) from error
+                    raise _lost("the scheduler has stopped or is unreachable", fix) from error
                 except Exception as error:  # KilledWorker, where workers have ended
-                    fix = "see the log of that worker and leave it out, or give it memory or fewer threads"
+                    fix = "read the log of that worker; remove the worker, or give it more memory or fewer threads"
                     what = f"shard {shard.name} failed in every attempt"
                     raise _lost(what, f"{fix}; {_continued()}", error) from error
                 if isinstance(found, VsebenchError):
@@ -559,7 +559,7 @@ def _check_scheduler(address: str) -> None:
     except Exception as error:  # what answers may be anything
         raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None
     if found != "Scheduler":
-        raise _lost(f"what answers at '{address}' is a {found}, no scheduler", _ADDRESS)
+        raise _lost(f"'{address}' is a {found}, not a scheduler", _ADDRESS)
 
 
 def _check_workers(client: Any) -> None:
@@ -578,7 +578,7 @@ def _check_workers(client: Any) -> None:
         if version != own:
             what = f"the worker {worker} has {'no vsebench' if version is None else f'vsebench {version}'}"
             raise _lost(
-                f"{what}, and this is {own}", f"install the same version on all machines ({errors.install('dask')})"
+                f"{what}, but this is {own}", f"install the same version on all machines ({errors.install('dask')})"
             )
 
 

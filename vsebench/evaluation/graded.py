@@ -54,7 +54,7 @@ def results(
             clipped.setdefault(got.gallery, []).append(f"{m} {split.way(direction)}")
     for size, names in clipped.items():
         what = "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"
-        warn(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")
+        warn(f"{', '.join(names)}: {what} larger than the gallery of {size:,}; the complete gallery is used")
     if undefined:
         warn(f"{', '.join(undefined)}: undefined for every query, left out")
     # of captions whose words mean little, for the gains that are made from words
@@ -77,4 +77,4 @@ def _warn_without_gains(plan: Plan, found: Found) -> None:
         gains, images = plan.gains[view], plan.gains[view].shape[0]
         starts = range(0, images, BLOCK) if gains.rows_affordable else ()
         if starts and not any((gains.rows(a, min(a + BLOCK, images)) > 0).any() for a in starts):
-            warn(f"{view}: no pair has a gain above 0, and all values are 0; check what the gains are made from")
+            warn(f"{view}: no pair has a gain above 0, so all values are 0; check what the gains are made from")

@@ -56,7 +56,7 @@ def read(data: Input, request: Request) -> Input:
     given = {one.direction: one for one in request.index}
     found = {d: _lists(given[d], data, request, given[d].k or depth) for d in DIRECTIONS if d in given}
     for d, one in found.items():
-        how = f"lists up to {one.depth:,} items a query, re-ranked by exact scores; no other item is retrieved"
+        how = f"lists up to {one.depth:,} items per query, re-ranked by exact scores; no other item is retrieved"
         note(f"{d}: {one.file.name} ({one.kind}) {how}")
     line = "; ".join(f"{d}={one.kind}@{one.depth}#{_digest(one.lists)}" for d, one in found.items())
     lists, sources = {d: one.lists for d, one in found.items()}, (*data.sources, *(one.file for one in request.index))
@@ -109,7 +109,7 @@ def _items(found: Found, side: Side, rows: Int | None, given: Index) -> tuple[In
     """
     n = len(side)
     if found.size != n:
-        what = f"holds {count_of(found.size, 'vector')}, and there are {n:,} {side.plural}"
+        what = f"holds {count_of(found.size, 'vector')}, but there are {n:,} {side.plural}"
         fix = f"build it from these {side.plural}, one vector each ({spell('index', 't2i=FILE')} has images)"
         raise BadInput(what, where=given.file, fix=fix)
     ids = np.arange(n) if found.ids is None else np.sort(found.ids)
@@ -162,13 +162,13 @@ def _check(found: Found, first: Int, sampled: Int, scorer: Dot, side: Side, give
         off, compared = errors[unit] * found.exact, item
     differ = compared[~(off <= TOLERANCE)]  # NaN too
     if len(differ):
-        wrong = f"was built from other vectors: {side.name} {side.ids[differ[0]]} has another one "
-        wrong += f"({len(differ):,} of {len(compared):,} that were compared)"
+        wrong = f"was built from other vectors: the vector of {side.name} {side.ids[differ[0]]} differs "
+        wrong += f"({len(differ):,} of {len(compared):,} compared vectors differ)"
     elif same and (uniform or not found.distances) and not found.exact and len(query) >= MIN_QUERIES_TO_CHECK:
         random = np.random.default_rng(0).integers(0, len(lengths), (RANDOM_ITEMS, len(query)))
         nearer = np.median(np.mean([exact_scores(scorer, query, some) > score for some in random], axis=0))
         if nearer > MAX_NEARER:
-            wrong = f"lists items that are not near: {nearer:.0%} of random items are nearer than the first (median)"
+            wrong = f"lists distant items: {nearer:.0%} of random items are nearer than the first listed item (median)"
     if wrong and not trust:
         raise BadInput(wrong, where=given.file, fix=f"{REBUILD}; {spell('trust', True)} evaluates it anyway")
     ranks = "cosine" if unit and not found.distances else METRICS[found.distances]

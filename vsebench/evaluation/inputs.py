@@ -254,7 +254,7 @@ def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
 def lists(given: Sequence[Given], request: Request, split: TestSet | str | None) -> Input:
     """Retrieved lists of files or in memory, by direction, given or in the file."""
     if request.kept is not None or request.ties not in BY_INDEX or request.similarity != "auto":
-        what = "retrieved lists have an order and no scores"
+        what = "retrieved lists have an order but no scores"
         raise UsageError(what, fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}")
     runs = _runs(given, request)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not request.trust:
@@ -301,7 +301,7 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
         raise UsageError(what, where=pairs.where, fix="leave it out, or give a run with ids and scores")
     test = load_split(request.split) if isinstance(request.split, str) and request.split != "custom" else request.split
     if pairs.direction is None and ({*given} & {*IDS[:2]} or (isinstance(test, TestSet) and not test.one_way)):
-        what = "nothing says whether its rows are the lists of images or of texts"
+        what = "it is not clear whether its rows are lists for images or for texts"
         raise BadInput(what, where=pairs.where, fix=f"give {spell('run', 'i2t=FILE')} or {spell('run', 't2i=FILE')}")
     counts, folder = (len(pairs.queries), int(pairs.items.max(initial=-1)) + 1), request.folder
     found: list[Ids] = []
@@ -317,7 +317,7 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
         if len(found[k]) != different or (different < counts[k] if k else different != counts[k]):
             what = f"has {f'item {counts[1] - 1:,}' if k else f'{counts[0]:,} rows'}, counted from 0"
             what += f", for {len(found[k]):,} {side} ids ({different:,} different ones)"
-            raise BadInput(what, where=pairs.where, fix=f"give the {side} ids of this search, one a row")
+            raise BadInput(what, where=pairs.where, fix=f"give the {side} ids of this search, one per row")
     numbered = not given and folder is None and not isinstance(test, TestSet)
     form = "rows" if numbered else "rows with ids"
     return replace(pairs, queries=found[0], items=found[1][pairs.items], format=form)
@@ -336,7 +336,7 @@ def _split_of(
         return replace(test, rows=test.rows.take(np.flatnonzero(some))), runs, None
     of_queries = any(pairs.direction == ONE_WAY or pairs.format == "rows" for pairs in runs)
     if of_queries and not chosen:
-        what = "the lists are of queries and a corpus, and nothing says which items are relevant"
+        what = "the lists have queries and a corpus, but no judgements say which items are relevant"
         fix = f"give {spell('judgements', 'FILE')} (qrels: query, item, grade)"
         raise UnknownItems(what, where=runs[0].where, fix=fix)
     if split is None and not of_queries:
@@ -384,13 +384,13 @@ def _with_ids(raw: Raw, given: Options | None) -> Raw:
     named = {name: of for name in IDS if (of := getattr(given, name, None)) is not None}
     of_queries = any(name in IDS[2:] for name in named)
     if of_queries and (other := next((name for name in IDS[:2] if name in named), None)):
-        what = f"{spell(other)} is of images and texts, beside ids of queries and a corpus"
+        what = f"{spell(other)} is for images and texts, but ids of queries and a corpus are given"
         raise UsageError(what, fix="leave it out")
     found: dict[str, Any] = {"sides": QUERIES} if of_queries else {}
     for name, of in named.items():
         field = IDS[IDS.index(name) % 2]
         if getattr(raw, field) is not None:
-            raise UsageError(f"{spell(name)} is given beside rows that have ids", fix="leave it out")
+            raise UsageError(f"{spell(name)} is given, but the rows have ids", fix="leave it out")
         found[field] = _ids(of, name)
     raw = replace(raw, **found, sources=(*raw.sources, *(Path(of) for of in named.values() if is_path(of))))
     if not isinstance(given, Request):
@@ -399,7 +399,7 @@ def _with_ids(raw: Raw, given: Options | None) -> Raw:
         return with_ids(raw, given.folder)
     if named or raw.sides == QUERIES or not _of_corpus(raw, given):
         return raw
-    note("rows are queries and items of a corpus, whose ids are their numbers, from 0", weight="decision")
+    note("rows are queries and items of a corpus; their ids are the row numbers, from 0", weight="decision")
     return replace(raw, sides=QUERIES)
 
 
@@ -434,7 +434,7 @@ def items_of(
     judged: Judged = {}
     for name, spec in ((name, spec) for name, found in chosen.items() for spec in found):
         if (read := pairs_of(spec)) is None:
-            what = f"{spec.what} are a matrix or labels, and lists without a data set have no order of items"
+            what = f"{spec.what} are a matrix or labels, but lists without a data set have no order of items"
             raise UsageError(what, fix=f"give {spell('split', 'NAME')}, or judgements as pairs of ids")
         judged.setdefault(name, []).extend(read)
     every = [pairs for found in judged.values() for pairs in found]
@@ -451,7 +451,7 @@ def items_of(
     judged = {name: [next(one) for _ in found] for name, found in judged.items()}
     row, column = QUERIES if of_queries else SIDES["i2t"]
     split = TestSet("custom", Side(row, ids["image"]), Side(column, ids["caption"]))
-    note(f"no data set is given: queries and gallery are those of the lists and the judgements, {split.counts}")
+    note(f"no data set is given: queries and gallery come from the lists and the judgements ({split.counts})")
     for run in runs:
         for name, found in judged.items():
             _note_absent(run, f"{name}, {split.way(run.direction)}", [x for x in found if x.direction == run.direction])
@@ -466,7 +466,7 @@ def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
     known = [pairs.direction for pairs in runs if pairs.direction is not None]
     if len(unknown) > 1:
         fix = f"give {spell('run', ['i2t=FILE', 't2i=FILE'])}"
-        raise BadInput("nothing says which of the runs has images as queries", where=unknown[0].where, fix=fix)
+        raise BadInput("it is not clear which of the runs has images as queries", where=unknown[0].where, fix=fix)
     stated = [pairs for pairs in judged if pairs.direction is not None]
     if known:
         direction = QUERIES_OF[known[0]]
@@ -493,7 +493,7 @@ def _like(pairs: Pairs, runs: Sequence[Pairs], of_queries: bool) -> Pairs:
     direction = stated or max(DIRECTIONS, key=lambda d: (found[d], d == runs[0].direction))
     if of_queries and direction != runs[0].direction:
         what = "queries and items look swapped: its queries are items of the run, and its items are queries"
-        raise BadInput(what, where=pairs.where, fix="exchange the columns of the judgements, or of the run")
+        raise BadInput(what, where=pairs.where, fix="swap the columns of the judgements, or of the run")
     if not found[direction]:
         first = f"first: {pairs.queries[0]} in the judgements, {runs[0].queries[0]} in the run"
         what = f"has no query and no item of the run ({first})"
@@ -544,5 +544,5 @@ def _note_absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> None:
             note(f"{name}: {what}")
         idle = run.queries[match(run.queries, queries)[0] < 0]
         if len(idle):
-            what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} are of queries that are not judged"
-            note(f"{name}: {what}, and count in no metric (first: {idle[0]})")
+            what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} belong to queries without judgements"
+            note(f"{name}: {what} and are left out of every metric (first: {idle[0]})")

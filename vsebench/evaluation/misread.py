@@ -239,7 +239,7 @@ WORDS: dict[Direction | None, tuple[str, str]] = {
     "i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions"), ONE_WAY: ("query-to-corpus", "queries"),
 }  # fmt: skip
 NO_CAUSE = (
-    "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
+    "check that images and texts are rows of the same items, that the ids belong to the rows, and that larger "
     "scores mean more similar; an untrained or collapsed model is at chance too"
 )
 ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
@@ -335,7 +335,7 @@ def _part_at_chance(found: Sample, words: str) -> str:
         if part.at_chance:
             recalls = f"R@10 {_percent(part.recall(10))}, of all {_percent(found.recall(10))}"
             what = f"{words} recall is at chance for a part of the rows ({recalls})"
-            return f"{what}: they are in another order, or of other items"
+            return f"{what}: they are in another order, or belong to other items"
     return ""
 
 
@@ -463,7 +463,7 @@ def _displaced(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Readi
             hits[order] = np.concatenate([as_read[:begin], moved[begin:]])
             where = f" from about {noun} {at[order[begin]]:,} on" if begin else ""
             how = "later" if rows > 0 else "earlier"
-            words = f"with the {noun}s{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
+            words = f"with the {noun}s{where} shifted {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
             yield Reading(words, hits, cases=len(at))
 
 
@@ -490,9 +490,9 @@ def of_others(data: Input) -> str:
     if not far and of_mean(as_read - 0.5)[0] < LEVEL:
         return ""
     return (
-        f"captions of like wording, of different images of '{split.name}', do not find each other's images: their mean "
-        f"place in a ranking is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on "
-        "COCO 5K). The rows are those of other images, or in another order for both sides"
+        f"captions of '{split.name}' with similar wording do not find each other's images: the mean relative rank "
+        f"is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on COCO 5K). The "
+        "rows belong to other images, or both sides are in another order"
     )
 
 

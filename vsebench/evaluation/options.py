@@ -92,10 +92,10 @@ class Options:
         check(self, {**vars(types), "Names": Names, "Captions": Captions})
         backends.check(self.backend, here=self.engine == "local")
         if isinstance(self.gains, str) and not words(self.gains):
-            raise UsageError(f"{spell('gains')} is empty", fix="name a kind of gains, such as cider, or leave it out")
+            raise UsageError(f"{spell('gains')} is empty", fix="give a kind of gains, such as cider, or leave it out")
         if self.scheduler is not None and self.workers is not None:
-            what = f"{spell('workers')} cannot be combined with {spell('scheduler')}, whose workers are started already"
+            what = f"{spell('workers')} cannot be combined with {spell('scheduler')}, which has its own workers"
             raise UsageError(what, fix="leave it out")
         if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
-            what = f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address"
+            what = f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', which is not an address"
             raise UsageError(what, fix="give a host and a port, such as tcp://10.0.0.1:8786")

@@ -183,7 +183,7 @@ def make_plan(data: Input, request: Request) -> Plan:
         how = f"the judgements are not installed ({install('text')})"
         note(f"{', '.join(absent)} left out: {how}", weight="result")
     if graded and request.ties not in (*BY_INDEX, EXPECTED):
-        note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
+        note(f"{spell('ties')} applies to binary judgements only: graded metrics order ties by index")
     if graded and data.lists is not None:
         note_unknown_ties(graded, [d for d in directions if data.lists[d].ties is None])
     depth = max(
@@ -209,8 +209,8 @@ def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
         if data.split.one_way:
             what = f"{spell('direction', wanted)} does not apply to queries and a corpus: queries are the rows"
             raise UsageError(what, where=data.where, fix="leave it out")
-        what = f"{wanted} is to be measured, and only {kind} of {known} are given"
-        raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")
+        what = f"{wanted} cannot be measured: only {kind} for {known} are given"
+        raise BadInput(what, where=data.where, fix=f"give {kind} for {wanted} too, or {spell('direction', known)}")
     return directions
 
 
@@ -221,7 +221,7 @@ def _lists(request: Request, split: TestSet) -> int:
         return request.lists or 0
     counted = f"{size:,} {'items' if split.one_way else 'images and captions'}"
     why = "ranks its folds" if split.in_folds else f"has {counted}, more than {LARGEST:,}"
-    note(f"no lists of single queries are kept: {split.name} {why}")
+    note(f"per-query lists are not kept: {split.name} {why}")
     return 0
 
 
@@ -242,7 +242,7 @@ def _in_given_view(request: Request, split: TestSet, own: Sequence[str]) -> tupl
         without = plain and not known.get(views.pop(), True)
         if without and len(own) > 1:
             named = " or ".join(f"{view}:{word}" for view in own)
-            raise UsageError(f"{word} names no judgements, and several are given", fix=f"write {named}")
+            raise UsageError(f"{word} does not name its judgements, and several are given", fix=f"write {named}")
         found.append(f"{own[0]}:{word}" if without else word)
     return tuple(found)
 
@@ -303,7 +303,7 @@ def choose_metrics(
     if len(directions) == 2:
         return found
     if sums := [m for m, how in found.items() if how == NAMED and m.family.compute is None]:
-        what = f"{sums[0]} is a sum over both directions, and only {split.way(directions[0])} is ranked"
+        what = f"{sums[0]} is a sum over both directions, but only {split.way(directions[0])} is ranked"
         raise UsageError(what, fix="leave it out" + ", or rank both directions" * (not split.one_way))
     return {m: how for m, how in found.items() if m.family.compute is not None}
 
@@ -314,19 +314,19 @@ def _refuse_view(metric: Metric, split: TestSet, judgements: Mapping[str, Source
     if split.image_of is None and view in ("gt", "1k") and not metric.family.of_lists:
         _ = split.owners  # raises
     if metric.family.of_lists and split.in_folds:
-        raise UsageError(f"{metric} is of complete galleries, and {split.name} ranks folds", fix="leave it out")
+        raise UsageError(f"{metric} needs the complete gallery, but {split.name} ranks folds", fix="leave it out")
     if is_gains(view) or metric.family.of_lists:
         return
     if metric.graded and in_folds(view):
         name = metric.name.replace("@", "[on=folds]@")
-        raise UsageError(f"{metric} reads gains, which have no view '{view}'", fix=f"write gt:{name}")
+        raise UsageError(f"{metric} needs gains, but '{view}' is a view of judgements", fix=f"write gt:{name}")
     if view in judgements:
         if metric.family.of_judged and not judgements[view].lists_judged:
-            what = f"{metric}: '{view}' does not say which items were judged and are not relevant"
+            what = f"{metric}: '{view}' lists no items that were judged not relevant"
             raise UsageError(what, fix=f"leave it out, or give {spell('judgements', 'NAME=FILE')} with grades of 0")
         return
     if in_folds(view) and split.in_folds:
-        raise UsageError(f"{metric}: {split.name} ranks its folds whatever the view", fix=f"write {metric.name}")
+        raise UsageError(f"{metric}: {split.name} always ranks its folds", fix=f"write {metric.name}")
     what = f"{metric}: split '{split.name}' has no view '{view}' (it has {', '.join(judgements)})"
     patterns = SOURCES[view].splits if view in SOURCES else ()
     where = ", ".join(f"splits named {p}" if "*" in p else f"all of {p}" for p in patterns) or "all of coco-5k"
@@ -409,7 +409,7 @@ def _target(
         relevance = replace(asked, without=relevance.without[some[relevance.without]])
     found = Targets(view, relevance, among)
     if not len(found.relevance.queries) and not replace(among, fold=None).everything:
-        what = f"{view} {way}: no query has candidates and a relevant item that is not excluded"
+        what = f"judgements '{view}' ({way}): no query has candidates and a relevant item that is not excluded"
         raise BadInput(what, fix=f"check the ids in {spell('candidates')} and {spell('exclude')}")
     if lost := int((found.relevance.found == 0).sum()):
         of = f"of {len(relevance.queries):,} queries"
@@ -417,10 +417,17 @@ def _target(
         where = "in the gallery" if among.allowed is None else "among their candidates"
         ranks = " and ".join(str(m) for m in metrics if m.unit == "rank" and m.ranked == view)
         but = f"; {ranks} leave {'it' if lost == 1 else 'them'} out" if ranks else ""
-        warn(f"{view} {way}: {counted} no relevant item {where}, which counts as not found{but}")
+        warn(
+            f"judgements '{view}' ({way}): {counted} no relevant item {where} and count{'s' * (lost == 1)} as not "
+            f"found{but}"
+        )
     if out := int(relevance.size.sum() - found.relevance.size.sum()):
-        counted = count_of(out, "relevant item is excluded, and counts", "relevant items are excluded, and count")
-        note(f"{view} {way}: {counted} in no metric")
+        counted = count_of(
+            out,
+            "relevant item is excluded and left out of every metric",
+            "relevant items are excluded and left out of every metric",
+        )
+        note(f"judgements '{view}' ({way}): {counted}")
     return found
 
 
@@ -464,7 +471,7 @@ def load_judgements(
         BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
     """
     if chosen and split.in_folds:
-        what = f"split '{split.name}' ranks folds, and judgements of one's own are of complete galleries"
+        what = f"split '{split.name}' ranks folds, but custom judgements need the complete gallery"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
     found, test = {}, split
     for name, specs in chosen.items():
@@ -502,13 +509,13 @@ def _no_value(gains: Mapping[str, Gains], chosen: Mapping[str, Spec], metric: Me
         own, least, spec = gains[m.view], m.family.lowest_gain, chosen.get(m.view)
         where = spec.argument if spec and SOURCES[m.view].endings else None
         if own.lowest is not None and least is not None and own.lowest < least:
-            why = f"gains of '{m.view}' go down to {own.lowest:.4g}, and it takes none below {least:g}"
+            why = f"gains of '{m.view}' go down to {own.lowest:.4g}, but the metric takes none below {least:g}"
             return BadInput(why, where=where, fix=without_negative())
         if own.of_judgements and pseudo_positives(m):
             fix = f"give them with {spell('judgements')} under a NAME, and write NAME:R@{m.k} or NAME:Recall@{m.k}"
-            return BadInput(f"gains of '{m.view}' are 0 and 1, which are judgements", where=where, fix=fix)
+            return BadInput(f"gains of '{m.view}' are only 0 and 1: these are binary judgements", where=where, fix=fix)
         if not own.rows_affordable and (m.family.depth == "all" or {"ideal", "pseudo_positive"} & m.family.needs):
-            why = f"it reads every pair, which '{m.view}' would take hours for"
+            why = f"it reads every pair, and '{m.view}' needs hours for all pairs"
             return BadInput(why, where=where, fix="use CS@k, which reads the top k")
     return None
 

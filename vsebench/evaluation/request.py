@@ -133,8 +133,8 @@ def request(**given: Any) -> Request:
         asked = dataclasses.replace(asked, split=None)
     judged = {folder.view: [Spec(folder.view, str(folder.judgements), {})]} if folder else {}
     if folder is not None and folder.view in _judgements(asked.judgements):
-        what = f"{spell('judgements')} and the folder both have judgements that are called {folder.view}"
-        raise UsageError(what, fix=f"give them another name: {spell('judgements', 'NAME=FILE')}")
+        what = f"{spell('judgements')} and the folder both have judgements called {folder.view}"
+        raise UsageError(what, fix=f"use another name: {spell('judgements', 'NAME=FILE')}")
     values = {
         **vars(asked), "run": _runs(asked.run), "scores": None if asked.scores is None else _scores(asked.scores),
         "fuse": _systems(asked.fuse, asked.run is not None), "rerank": _of_each("rerank", asked.rerank),
@@ -187,7 +187,7 @@ def _absolute(name: str, given: Any) -> Any:
         return located(given)[0]
     if given is not None and not is_path(given):
         fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
-        raise UsageError(f"{spell('engine', 'dask')} reads files, and {name} is in memory", fix=fix)
+        raise UsageError(f"{spell('engine', 'dask')} reads files, but {name} is in memory", fix=fix)
     return None if given is None else expanded(given).absolute()
 
 
@@ -327,8 +327,8 @@ def _indexes(given: Any) -> list[Index]:
         numbers = [re.fullmatch(r"(\w+)=([1-9][0-9]{0,8})", word) for word in words.split(",") if words]
         named = {one[1]: one[2] for one in numbers if one}
         if len(named) < len(numbers):
-            what = f"{spell('index')} takes '{words}' for its search"
-            raise UsageError(what, fix="give whole numbers above 0, each name once, as in FILE:nprobe=16,k=1000")
+            what = f"{spell('index')} has the search settings '{words}'"
+            raise UsageError(what, fix="give integers above 0, each name once, as in FILE:nprobe=16,k=1000")
         k = named.pop("k", None)
         parameters = ",".join(f"{name}={number}" for name, number in named.items())
         found.append(Index(direction, Path(path), parameters, None if k is None else int(k)))
@@ -380,7 +380,9 @@ def check_input(given: Request) -> None:
 def refuse_gains(word: str) -> None:
     """Refuse a kind of gains in the place of a metric; raises UsageError."""
     if is_gains(word) and word not in SUITES:
-        raise UsageError(f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs")
+        raise UsageError(
+            f"'{word}' is a kind of gains, not a metric", fix=f"give a metric of these gains, such as {word}:ncs"
+        )
 
 
 def _check(request: Request) -> None:
@@ -391,7 +393,7 @@ def _check(request: Request) -> None:
         )
     for option, named in (("rerank", request.rerank), ("index", request.index)):
         if idle := [one.direction for one in named if one.direction not in (None, *request.directions)]:
-            what = f"{spell(option)} gives {idle[0]}, and {request.directions[0]} alone is measured"
+            what = f"{spell(option)} gives {idle[0]}, but only {request.directions[0]} is measured"
             raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
     for word in request.names or ():
         refuse_gains(word)
@@ -402,7 +404,7 @@ def _check(request: Request) -> None:
         if metric.view not in known:
             near = difflib.get_close_matches(metric.view, known)
             meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
-            fix = f"{meant}, or give judgements of yours: {spell('judgements', f'{metric.view}=FILE')}"
+            fix = f"{meant}, or give your own judgements: {spell('judgements', f'{metric.view}=FILE')}"
             raise UsageError(f"unknown view '{metric.view}'", fix=fix)
     split = request.split
     if isinstance(split, str) and split != "custom":
@@ -437,7 +439,7 @@ def _weights(text: str | None, systems: int) -> tuple[float, ...]:
     if len(weights) != systems or min(weights) <= 0:
         raise UsageError(f"{what} for {systems} systems", fix="give a number above 0 for each, as in 0.7,0.3")
     if min(weights) < LEAST_WEIGHT * max(weights):
-        raise UsageError(f"{what}: one is next to nothing", fix="leave that system out")
+        raise UsageError(f"{what}: one weight is almost 0", fix="leave that system out")
     return weights
 
 
@@ -460,7 +462,7 @@ def _gains(given: Any) -> dict[str, Spec]:
     for spec in (_spec(x) for x in specs if not isinstance(x, str) or x.strip()):
         if spec.kind in chosen:
             both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
-            raise UsageError(f"{spell('gains')} names {spec.kind} twice{both}", fix="evaluate once for each")
+            raise UsageError(f"{spell('gains')} has {spec.kind} twice{both}", fix="evaluate once for each")
         chosen[spec.kind] = spec
     return chosen
 
@@ -497,9 +499,9 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
             raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
         if not NAME.fullmatch(name):
             fix = "give a word of up to 41 lower-case letters, digits, - and _, as in qrels=FILE"
-            raise UsageError(f"'{name[:60]}' cannot name judgements", fix=fix)
+            raise UsageError(f"'{name[:60]}' is not a valid name of judgements", fix=fix)
         if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
-            raise UsageError(f"'{name}' names something else already", fix="give another name, as in qrels=FILE")
+            raise UsageError(f"the name '{name}' is already used", fix="give another name, as in qrels=FILE")
         found.setdefault(name, []).extend(_specs(name, value))
     for name, parts in found.items():
         if len(parts) > 1 and sorted(part.holds for part in parts) != sorted(DIRECTIONS):

@@ -93,10 +93,14 @@ def _matrix(
     counts, _, _ = scored(scores, missing)
     each, (own, others), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
     if len(np.unique(each)) > 1 == len(np.unique(counts[other])):
-        what = f"every {others} has scores for {counts[other][0]:,} {own}s, and {own}s have them for different numbers"
+        what = (
+            f"every {others} has scores for {counts[other][0]:,} {own}s, but {own}s have scores for different numbers"
+        )
         raise BadInput(f"{what}: these are scores of {other}", where=where, fix=f"give them as {other}")
     if unscored := int((each == 0).sum()):
-        what = f"{unscored:,} of {len(each):,} {own}s have no score, as in the matrix of one of several processes"
+        what = (
+            f"{unscored:,} of {len(each):,} {own}s have no score, as if the matrix came from one of several processes"
+        )
         raise BadInput(what, where=where, fix=TOGETHER)
     unnamed = [side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(owners.order_note("re-ranking", unnamed, split))
@@ -135,7 +139,7 @@ def _entries(path: Path, direction: Direction, split: TestSet) -> SecondScores:
     entries = of_pairs("scores", shape, found.query, found.item, found.grade, where=path)
     note(*(f"re-ranking, {sentence}" for sentence in found.notes))
     if lost := entries.outside.nnz:
-        note(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
+        note(f"re-ranking, {direction}: {lost:,} scores are for items that are not in the gallery")
     known, numbers = entries.inside.copy(), np.append(entries.inside.data, np.nan)
     known.data = np.arange(1, known.nnz + 1)
 
@@ -228,12 +232,15 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
     none, (own, other), split = np.isnan(scores), SIDES[direction], plan.split
     if plan.request.rerank_depth is not None:
         lost, number, asked = none, int(none.sum()), scores.size
-        what, behind = f"{other}s that the first stage ranks first have no score", "stand behind those with one"
+        what, behind = (
+            f"{other}s that the first stage ranks first have no score",
+            "are ranked after the items with a score",
+        )
     else:
         # as many as a query has scores for, of which some are behind the top that is searched
         asked = int(given.each.sum())
         lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], asked - int((~none).sum())
-        what = f"scores are of {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
+        what = f"scores are for {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
         behind = "keep the order of the first stage"
     if not number:
         return

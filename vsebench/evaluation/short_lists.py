@@ -120,7 +120,7 @@ def long_enough(
     by_name = [s for s in refused if s.metric in named or not kept]
     if by_name:
         without = ", ".join(dict.fromkeys(str(s.metric) for s in by_name if s.impossible))  # a value of a miss
-        otherwise = f", or count what is not listed as not found with {spell('short_lists', 'miss')}"
+        otherwise = f", or count missing items as not found with {spell('short_lists', 'miss')}"
         otherwise += f" (not for {without})" if without else ""
         otherwise *= any(not s.impossible for s in by_name)
         names, first = ", ".join(map(str, by_name)), by_name[0]
@@ -146,6 +146,6 @@ def note_unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]
     named = [str(m) for m in metrics if "tied" in m.family.needs]
     if named and directions:
         note(
-            f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; "
-            "values from embeddings, scores or a TREC run differ where scores are equal"
+            f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are "
+            "tied; values from embeddings, scores or a TREC run differ if scores are equal"
         )

@@ -86,7 +86,7 @@ def _check(data: Input, request: Request) -> None:
     for name in ("scores", "run", "rerank", "index", "candidates", "exclude") if data.split.one_way else ():
         if any(one.direction == "t2i" for one in getattr(request, name) or ()):
             what = f"{spell(name)} of t2i does not apply to queries and a corpus: queries are the rows"
-            raise UsageError(what, fix="give that of i2t alone")
+            raise UsageError(what, fix="give only i2t")
     given = {
         "normalise": request.correction, "rerank": request.rerank, "only": request.part, "index": request.index,
         "candidates": request.candidates, "exclude": request.exclude,
@@ -111,7 +111,7 @@ def _check(data: Input, request: Request) -> None:
             f"the published order of {data.split.name}"
             if given["docid"] and data.split.name in catalogue.names()
             else "",
-            f"leave it out, or give {spell('split', 'custom')} and judgements of your own",
+            f"leave it out, or give {spell('split', 'custom')} and your judgements",
         ),
     }
     for step, kind in ((step, kind) for step, kinds in REFUSED.items() if given[step] for kind in kinds):
@@ -169,7 +169,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         _, first, count = np.unique(vectors[:, 0], return_inverse=True, return_counts=True)
         some = np.flatnonzero(count[first] > 1)
         if len(some) and (equal := int((np.bincount(group := equal_rows(vectors[some]))[group] > 1).sum())):
-            note(f"{equal:,} of {len(corpus):,} {corpus.plural} have the vector of another one, and tie with it")
+            note(f"{equal:,} of {len(corpus):,} {corpus.plural} have the same vector as another one and tie with it")
     if queries.texts and (again := len(queries) - len(set(queries.texts))):
         note(f"{again:,} of {len(queries):,} queries repeat the text of another query")
     without = any(one.candidates.excluded is not None for one in targets)
@@ -190,7 +190,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
             best = np.array([next(iter(data.lists[DIRECTIONS[0]].of_query(query)), -2) for query in some.tolist()])
         top = float((best == own[some]).mean())
     if top > 0.5:
-        what = f"the item with the id of the query is first for {top:.0%} of the queries, and is not relevant"
+        what = f"the item with the id of the query is first for {top:.0%} of the queries but is not relevant"
         warn(f"{what}: if it is the query itself, leave it out as MTEB and BEIR do ({spell('exclude', SELF)})")
     elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[own >= 0].tolist()):
         # Integers, and SET:NUMBER of M-BEIR, count both sides.
@@ -219,11 +219,11 @@ def fuse(data: Input, request: Request) -> Input:
         one = _read(other, data, request)
         where = None if one.where == inputs.ARRAYS else one.where
         if not np.array_equal(one.split.columns.ids, data.split.columns.ids):
-            raise BadInput("is of other items", where=where, fix="fuse systems of the same test set")
+            raise BadInput("has other items", where=where, fix="fuse systems of the same test set")
         if lacking := [d for d in directions if d not in one.directions]:
-            other_way = f", or measure {one.directions[0]} alone: {spell('direction', one.directions[0])}"
-            fix = f"give its scores of {lacking[0]} too{other_way * (one.directions[0] in directions)}"
-            raise BadInput(f"a fused system has no scores of {lacking[0]}", where=where, fix=fix)
+            other_way = f", or measure only {one.directions[0]}: {spell('direction', one.directions[0])}"
+            fix = f"give its scores for {lacking[0]} too{other_way * (one.directions[0] in directions)}"
+            raise BadInput(f"a fused system has no scores for {lacking[0]}", where=where, fix=fix)
         systems.append(one)
         if data.lists is None:
             name = f"system {len(systems)}" if where is None else where.name
@@ -269,8 +269,11 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     from scipy.special import bdtrc
 
     if min(good) > GOOD and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > LEVEL):
-        what = f"behind own items it ranks the same item first as the first system for {alike:,} of {len(queries):,} "
-        warn(f"{name}: {what}queries, as by chance: its rows, which have no ids, may be in another order")
+        what = (
+            f"apart from relevant items, it ranks the same item first as the first system for {alike:,} of "
+            f"{len(queries):,} "
+        )
+        warn(f"{name}: {what}queries, no more than by chance: its rows have no ids and may be in another order")
 
 
 def _read(other: Sequence[Given], data: Input, request: Request) -> Input:
@@ -325,7 +328,7 @@ def only(data: Input, request: Request) -> Input:
     path = named or request.captions_file
     if path is None:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
-        raise UsageError(f"{spell('only', said)} names no file", fix=fix)
+        raise UsageError(f"{spell('only', said)} has no file", fix=fix)
     split = data.split
     kind = "captions" if path == request.captions_file else "columns"
     name, side, values = of_items(path, column, split, kind)

@@ -69,7 +69,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
     fix, blocks = "", _blocks(scores, found.value)
     what = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
     if blocks:
-        what += f", all outside of {blocks:,} blocks: each process has scored its own images with its own texts"
+        what += f", all outside {blocks:,} blocks: each process has scored its own images with its own texts"
         fix = "score every image with every text"
     elif found.lowest and set(directions) <= set(found.scored):
         return
@@ -79,8 +79,8 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
         what += (
             f", and every {WORDS[direction][0]} has scores for {depth:,} {WORDS[direction][1]}: the others have none"
         )
-        fix = "" if found.lowest else f"save a number below every score in place of {found.value:g}; then "
-        fix += f"{spell('direction', direction)} reads it rightly, or {spell('rerank', f'{direction}=FILE')} behind "
+        fix = "" if found.lowest else f"save a number below every score instead of {found.value:g}; then "
+        fix += f"{spell('direction', direction)} reads it correctly, or {spell('rerank', f'{direction}=FILE')} after "
         fix += f"embeddings; {other} needs scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
     elif found.apart:
         lists = spell("run", ["i2t=FILE", "t2i=FILE"])

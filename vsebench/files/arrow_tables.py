@@ -154,7 +154,7 @@ def complete(shards: list[Path], where: Path) -> list[Path]:
     tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
     if len(tables) > 1:
         what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{of}' for table, of in tables)}"
-        fix = "give the file of one, or move the shards of each into a folder of its own"
+        fix = "give the file of one, or move the shards of each table into a separate folder"
         raise BadInput(what, where=where, fix=fix)
     if named and len(named) == len(found) != int(named[0]["of"]):
         there = {int(part["number"]) for part in named}

@@ -106,7 +106,7 @@ def check_place(path: Path, *, parents: bool = False) -> None:
     if target.is_dir():
         raise UsageError("cannot be written: it is a folder", where=path, fix="give the name of a file")
     if not parents and not target.absolute().parent.is_dir():
-        fix = f"make the folder '{path.parent}' or choose another"
+        fix = f"create the folder '{path.parent}' or choose another one"
         raise UsageError("cannot be written: no such folder", where=path, fix=fix)
     if target.exists() and not target.is_file():
         what = "cannot be written: it is not a regular file"
@@ -122,7 +122,7 @@ def make_folder(path: PathLike) -> None:
     try:
         expanded(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        what = f"this folder cannot be made: {error.strerror or error}"
+        what = f"this folder cannot be created: {error.strerror or error}"
         fix = "choose a folder below one with write permission and free space"
         raise DiskError(what, where=path, fix=fix) from error
 
@@ -151,11 +151,11 @@ def refuse_overwriting(results: Sequence[Path], inputs: Sequence[Path]) -> None:
     Raises:
         UsageError: naming the file; also as ``check_place``.
     """
-    fix = "give every result a file of its own"
+    fix = "give every result its own file"
     for at, result in enumerate(results):
         check_place(result)
         if any(_same(result, other) for other in results[:at]):
-            raise UsageError("cannot be written: it is named for two results", where=result, fix=fix)
+            raise UsageError("cannot be written: two results have this file name", where=result, fix=fix)
         if not expanded(result).exists():
             continue
         for source in inputs:

@@ -48,7 +48,7 @@ class CaptionRows:
                 fix = "give ids that are integers of at most 18 digits, or texts"
                 raise BadInput(f"{what} ids are neither integers of 64 bits nor texts", where=self.origin, fix=fix)
         if len(self.image_id) != n or (self.captions is not None and len(self.captions) != n):
-            what = "image ids, caption ids and captions differ in number"
+            what = "the numbers of image ids, caption ids and captions differ"
             raise BadInput(what, where=self.origin, fix="give every caption one id and the id of its image")
         if self.others is not None:
             object.__setattr__(self, "others", frozen(self.others) if len(self.others) else None)
@@ -68,7 +68,7 @@ class CaptionRows:
         again, times = np.unique(both, return_counts=True)
         if self.others is not None and (self.others.dtype.kind != self.image_id.dtype.kind or (times > 1).any()):
             first = again[times > 1][0] if (times > 1).any() else self.others[0]
-            what = f"images without a caption have ids of another kind, or those of others (first: {first})"
+            what = f"images without a caption have ids of another type, or ids of other images (first: {first})"
             raise BadInput(what, where=self.origin, fix="give every image one id")
 
     @staticmethod

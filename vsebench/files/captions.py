@@ -102,12 +102,12 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
             others[image] = None
         for caption, name in zip(said, names, strict=True):
             if not isinstance(caption, str):
-                what = f"a caption is {shown(caption)}, expected a text"
+                what = f"a caption is {shown(caption)}, expected text"
                 raise BadInput(what, where=spot(found, row), fix="write it in quotes")
             if name in seen:
                 other = spot(found, seen[name]).removeprefix(f"{where}: ")
-                what = f"caption id {shown(name)} is that of {other} already"
-                fix = "give every caption an id of its own, or leave the ids out"
+                what = f"caption id {shown(name)} is already used by {other}"
+                fix = "give every caption its own id, or leave the ids out"
                 raise BadInput(what, where=spot(found, row), fix=fix)
             seen[name] = row
             image_ids.append(image)
@@ -160,7 +160,7 @@ def files_of(found: pd.DataFrame, fields: Fields) -> dict[str, str]:
 def no_fields(found: pd.DataFrame) -> BadInput:
     """The error for records in which ``find_fields`` finds nothing."""
     if found.attrs["layout"] == "with_ids":
-        what = "holds captions without ids, and the image of each is needed"
+        what = "has captions without ids, but the image of every caption is needed"
         return BadInput(what, where=found.attrs["where"], fix=f"name the columns in the first line: {LAYOUT}")
     listed = ", ".join(str(name) for name in list(found)[:12]) or "of nothing"
     return BadInput(f"has the fields {listed}, not a caption and its image", where=found.attrs["where"], fix=LAYOUT)
@@ -174,7 +174,7 @@ def _refuse_class_ids(found: pd.DataFrame, fields: Fields) -> None:
     paths: dict[str, str] = {}
     for row, (image, path) in enumerate(zip(map(str, found[fields.image]), map(str, found[file]), strict=True)):
         if paths.setdefault(image, path) != path:
-            what = f"'{image}' in '{fields.image}' is also that of {paths[image]}, so it is no id of an image"
+            what = f"'{image}' in '{fields.image}' is also used for {paths[image]}, so it is not an image id"
             fix = f"leave '{fields.image}' out, or call it label"
             raise BadInput(what, where=spot(found, row), fix=fix)
 
@@ -232,7 +232,7 @@ def _before_mark(names: Sequence[int | str], found: pd.DataFrame, row: int) -> s
     image, mark, _ = (name := str(names[0])).partition("#")
     if not mark:
         fix = f"add a column with the image of every caption; {LAYOUT}"
-        raise BadInput(f"caption id {shown(name)} has no image in front, before #", where=spot(found, row), fix=fix)
+        raise BadInput(f"caption id {shown(name)} has no image id before #", where=spot(found, row), fix=fix)
     return image
 
 
@@ -404,7 +404,9 @@ def table_of_captions(path: str | os.PathLike[str]) -> pd.DataFrame:
     stated = [not missing(part) for part in source.found[source.fields.part]] if source.parts else []
     if any(stated) and not all(stated):
         at = spot(source.found, stated.index(False))
-        raise BadInput("has no field split, and others have", where=at, fix="give every caption its part, or none")
+        raise BadInput(
+            "has no field split, but other records have one", where=at, fix="give every caption its part, or none"
+        )
     for part in source.parts if any(stated) else [EVERY]:
         rows = source.rows(part, OF_KARPATHY if source.karpathy else None)
         others = [] if rows.others is None else rows.others.tolist()

@@ -99,7 +99,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "npy", "a single .npy array", ".npy",
-            "image vectors; a second `.npy` file holds the text vectors; both are memory-mapped where they are float32",
+            "image vectors; a second `.npy` file holds the text vectors; both are memory-mapped if they are float32",
             starts=(b"\x93NUMPY",), arrays=npy_members, single=True,
         ),
         Format(
@@ -129,7 +129,7 @@ FORMATS: dict[str, Format] = {
             package="pyarrow", extra="formats",
         ),
         Format(
-            "jsonl", "JSON lines of vectors", ".jsonl", "an object a line with these fields",
+            "jsonl", "JSON lines of vectors", ".jsonl", "one object per line with these fields",
             header=_VECTOR_LINES, arrays=line_members, table=True, package="pyarrow", extra="formats",
         ),
         Format(
@@ -203,7 +203,9 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
         fix = unpickle(f"pickle.load(open({str(path)!r}, 'rb'))")
-        raise BadInput(f"{what}; pickles can run any code when they are read, so they never are", where=path, fix=fix)
+        raise BadInput(
+            f"{what}; reading a pickle can run any code, so vsebench never reads pickles", where=path, fix=fix
+        )
     if by_start is not None:
         return by_start
     if head.startswith(_ZIP):
@@ -237,7 +239,7 @@ def _text_format(path: Path, head: bytes, size: int) -> Format:
     except UnicodeDecodeError as error:
         text, odd = "", error.start
     if odd >= 0:
-        what = f"is in no format that vsebench reads, and no UTF-8 text (byte {odd}; it starts with {head[:8]!r})"
+        what = f"is in no format that vsebench reads, and is not UTF-8 text (byte {odd}; it starts with {head[:8]!r})"
         raise BadInput(what, where=path, fix=f"save text as UTF-8, and arrays as {suffixes(FORMATS.values())}")
     start = text.lstrip()[:200].lower()
     if start.encode().startswith(WEB_PAGE):

@@ -83,7 +83,7 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     if ids.ndim == 2 and 1 in ids.shape:  # as MATLAB has them
         ids = ids.ravel()
     if ids.ndim != 1:
-        raise BadInput(f"'{name}' has shape {ids.shape}", where=where, fix="save ids as one 1-D array, one id a row")
+        raise BadInput(f"'{name}' has shape {ids.shape}", where=where, fix="save ids as one 1-D array, one id per row")
     kind = ids.dtype.kind
     if kind == "u" and len(ids) and int(ids.max()) > _INT64_MAX:
         raise BadInput(f"'{name}' holds {int(ids.max())}, which is not an int64", where=where, fix="use smaller ids")
@@ -118,7 +118,7 @@ def refuse_destroyed(ids: Sequence[Any], where: Path | str, spot: Callable[[int]
     """
     row = next((k for k, text in enumerate(ids) if isinstance(text, str) and _DESTROYED.fullmatch(text.strip())), None)
     if row is not None:
-        what = f"{spot(row)} is '{ids[row]}', which a spreadsheet writes in place of an id or of a long number"
+        what = f"{spot(row)} is '{ids[row]}', which a spreadsheet writes instead of an id or a long number"
         fix = "take the ids from the original file; to edit a table in a spreadsheet, import its ids as text"
         raise BadInput(what, where=where, fix=fix)
 
@@ -190,7 +190,7 @@ def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
     kinds = {ids.dtype.kind, known.dtype.kind}
     if base and len(kinds) == 2 and (first := numbered(ids, base)).dtype == (second := numbered(known, base)).dtype:
         at = places(second, first)
-        return at, f"as those of M-BEIR: SET:NUMBER is SET * {base:,} + NUMBER" if (at >= 0).any() else ""
+        return at, f"as in M-BEIR: SET:NUMBER is SET * {base:,} + NUMBER" if (at >= 0).any() else ""
     at = places(known, ids)
     if (at >= 0).all() or not len(known) or kinds == {"i"}:
         return at, ""

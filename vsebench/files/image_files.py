@@ -88,7 +88,7 @@ def match_images(
     at = files_of(files, image_ids, names)
     if len(lost := np.flatnonzero(at < 0)):
         of, first = f"of the {len(at):,} images", str(image_ids[lost[0]])
-        what = f"{count_of(len(lost), f'{of} has', f'{of} have')} no single file (first: "
+        what = f"{count_of(len(lost), f'{of} has', f'{of} have')} no unique file (first: "
         fix = f"give a folder with every image once (it has {files[0]}), or the names of the files in "
         fix += spell("captions", "FILE")
         raise BadInput(f"{what}{(names or {}).get(first, first)})", where=folder, fix=fix)
@@ -133,7 +133,7 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
         with _opened(Image, path if isinstance(path, Path) else io.BytesIO(path.read())) as file:
             pixels = file.width * file.height
             if pixels > MOST_PIXELS:
-                what = f"is an image of {pixels:,} pixels, and at most {MOST_PIXELS:,} are decoded"
+                what = f"has {pixels:,} pixels; at most {MOST_PIXELS:,} are decoded"
                 raise BadInput(what, where=where, fix="save it smaller, or leave the image and its captions out")
             if small is not None:
                 file.draft("RGB", (small, small))
@@ -162,17 +162,17 @@ def _in_8_bits(file: Any, engine: Any) -> Any | None:
     deep = file.mode.startswith("I;16") or (file.mode == "I" and file.format == "PNG")  # the latter by older Pillows
     if not deep and (file.mode in ("I", "F") or any(kind != 1 for kind in tags.get(SAMPLE_FORMAT, ()))):
         kind = {"F": "floating-point", "I": "32-bit or signed"}.get(file.mode, "signed")
-        what = f"has {kind} pixels, and does not state which of their values are black and white"
-        raise BadInput(what, fix="save it with 8 bits a pixel, 0 for black and 255 for white")
+        what = f"has {kind} pixels, and the values of black and white are unknown"
+        raise BadInput(what, fix="save it with 8 bits per pixel, 0 for black and 255 for white")
     if not deep:
         return None
     values = np.asarray(file).astype(np.int32)
     if bits > USED_BITS and 0 < values.max() < 1 << USED_BITS:
-        what = f"has 16 bits a pixel and no value above {values.max():,}: nothing states which value is white"
-        raise BadInput(what, fix="save it with 8 bits a pixel, or scale its values so that white is 65,535")
+        what = f"has 16 bits per pixel and no value above {values.max():,}: the value of white is unknown"
+        raise BadInput(what, fix="save it with 8 bits per pixel, or scale its values so that white is 65,535")
     if tags.get(PHOTOMETRIC) == 0:  # white is 0, which Pillow leaves as it is
         values = (1 << bits) - 1 - values
-    note("grey images of more than 8 bits a pixel are scaled to 8 bits")
+    note("grey images with more than 8 bits per pixel are scaled to 8 bits")
     return engine.fromarray((values >> (bits - 8)).astype(np.uint8))
 
 
@@ -186,11 +186,11 @@ def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
 def listed(folder: Path) -> list[str]:
     """The paths of the images below a folder, as they are written there, sorted."""
     if not folder.is_dir():
-        what = "this is a file" if folder.exists() else "no such folder of images"
+        what = "this is a file" if folder.exists() else "image folder not found"
         raise BadInput(what, where=folder, fix="give the folder that has the image files")
     files = sorted(walk(folder))
     if not files:
-        what = f"no image is in this folder or below it ({', '.join(ENDINGS)})"
+        what = f"no images in this folder or its subfolders ({', '.join(ENDINGS)})"
         raise BadInput(what, where=folder, fix="give the folder that has the image files")
     return files
 

@@ -155,7 +155,7 @@ def by_query(document: Any) -> Rows | None:
         return None
     stated = [direction for direction in DIRECTIONS if direction in document]
     if extra := [key for key in document if stated and key not in stated]:
-        raise BadInput(f"has the key '{extra[0]}' beside i2t and t2i")
+        raise BadInput(f"has the key '{extra[0]}' next to i2t and t2i")
     out: dict[str, list[Any]] = {name: [] for name in ("direction", "query", "item", "number", "place")}
     whole: list[tuple[str | None, Any]] = [(None, document)]
     for direction, queries in [(d, document[d]) for d in stated] or whole:
@@ -163,10 +163,12 @@ def by_query(document: Any) -> Rows | None:
             raise BadInput(f"{direction} is {shown(queries)}, not a mapping of queries to items")
         if len(named := {str(query).strip(): query for query in queries}) < len(queries):
             twice = next(query for query in queries if named[str(query).strip()] is not query)
-            raise BadInput(f"has the key '{twice}' twice", fix="keep one list a query")
+            raise BadInput(f"has the key '{twice}' twice", fix="keep one list per query")
         for query, items in queries.items():
             if isinstance(items, str) or not hasattr(items, "__len__"):
-                raise BadInput(f"query '{query}' has {shown(items)}, no list of ids and no items with numbers")
+                raise BadInput(
+                    f"query '{query}' has {shown(items)}, which is neither a list of ids nor items with numbers"
+                )
             for place, item in enumerate(items if len(items) else (NOT_GIVEN,), 1):
                 number = items[item] if isinstance(items, Mapping) and len(items) else NOT_GIVEN
                 for name, value in zip(out, (direction, query, item, number, place), strict=True):
@@ -211,7 +213,7 @@ def searched(document: Any) -> Rows | None:
     for at, record in enumerate(document, 1):
         found = record.get("results") if isinstance(record, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-            raise BadInput(f"record {at} has {shown(found)}, no list of results")
+            raise BadInput(f"record {at} has {shown(found)}, not a list of results")
         for one in found or [dict[str, Any]()]:
             item, number = one.get("corpus_id", NOT_GIVEN), one.get("score", NOT_GIVEN)
             for name, value in zip(out, (record.get("query_id"), item, number, at), strict=True):
@@ -418,7 +420,7 @@ KINDS = {
         json='write {"<image id>": {"<caption id>": score}}, or both under i2t and t2i',
     ),
     "lists": Kind(
-        "retrieved lists", "write six columns a line: query Q0 item rank score tag; or three: query item score",
+        "retrieved lists", "write six columns per line: query Q0 item rank score tag; or three: query item score",
         {**_OF_PAIRS, **_names(number=_SCORES)}, _IDS_OF_PAIRS,
         (searched, predicted, by_query, triples), _RUNS, marks="\t|;, ",
         json='write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}, or '

@@ -234,7 +234,7 @@ def _joined(name: str, parts: Sequence[Member], rows: bool = False) -> Member:
 
     first = parts[0]
     shape = (len(parts), first.size) if rows else (sum(m.shape[0] for m in parts), *first.shape[1:])
-    note = f"'{name}' is {len(parts):,} {'arrays, a row each' if rows else 'batches'}: '{first.name}', ..."
+    note = f"'{name}' is {len(parts):,} {'arrays of one row' if rows else 'batches'}: '{first.name}', ..."
     size = prod(shape) * (8 if first.dtype == "float64" else 4) if first.dtype in FLOATS else 0  # of mapped ones too
     used = max(size, sum(m.nbytes for m in parts))
     sources = tuple(source for m in parts for source in m.sources)
@@ -295,7 +295,7 @@ def read_array(
         note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
     if matrix and len(chosen.shape) != 2:
         what = f"array '{chosen.name}' has shape {chosen.shape}; {field.words} are two-dimensional"
-        raise BadInput(what, where=path, fix=fix or "save one vector a row")
+        raise BadInput(what, where=path, fix=fix or "save one vector per row")
     return stored(file, [chosen], ids, load, captions)
 
 
@@ -344,7 +344,7 @@ def stored(
     )
     if derived := grid and image_of_text is None and strings is not None:
         image_of_text, holds = np.repeat(np.arange(strings.shape[0]), strings.shape[1]), "rows"
-        note(f"'{strings.name}' is (image, caption): texts are those of an image one behind the other", weight="detail")
+        note(f"'{strings.name}' is (image, caption): the texts of an image follow each other", weight="detail")
     return Raw(
         ((load or floats)(arrays[0], path),), image_ids, text_ids, image_of_text, file.kind.name, sources, holds,
         None if strings is None else as_strings(strings.load(), strings.name, path), derived=derived,
@@ -369,16 +369,16 @@ def no_floats(member: Member, where: Path) -> BadInput:
     if member.dtype.endswith("int64"):
         fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
     elif member.dtype == "list":
-        fix = "save one vector an item (of captions torch.cat(list), and image_of_text), or join batches (torch.cat); "
+        fix = "save one vector per item (of captions torch.cat(list), and image_of_text), or join batches (torch.cat); "
         fix += f"vectors of regions, frames or tokens are the input of a model: give its scores with {spell('scores')}"
-        what = f"'{member.name}' is a list of {member.shape[0]:,} arrays of several vectors, not one vector an item"
+        what = f"'{member.name}' is a list of {member.shape[0]:,} arrays of several vectors, not one vector per item"
         return BadInput(what, where=where, fix=fix)
     elif member.dtype.startswith("complex"):
         fix = "save real numbers"
     elif member.dtype == "object" and member.shape == ():
         fix = unpickle(f"np.load({str(where)!r}, allow_pickle=True)[{member.name!r}].item()")
     elif member.dtype == "object" and where.suffix == ".mat":
-        fix = f"save it as a matrix, one row an item: in MATLAB, {name} = cell2mat({name})"
+        fix = f"save it as a matrix, one row per item: in MATLAB, {name} = cell2mat({name})"
     elif member.dtype == "object":
         fix = f"save it as {name} = np.stack({name}).astype('float32'): objects are pickles, which are never read"
     elif member.dtype == "structured" and where.suffix == ".mat":

@@ -65,7 +65,7 @@ def unreachable() -> str | None:
     import urllib.request
 
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return "HF_HUB_OFFLINE forbids to download it"
+        return "HF_HUB_OFFLINE forbids downloading it"
     host = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
     answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 

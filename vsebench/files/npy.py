@@ -39,7 +39,7 @@ def npy_member(path: Path) -> Member:
         listed = f"if you trust the file: np.save('NEW.npy', np.array({loaded}.tolist()))"
         what = "holds pickled Python objects" + ", such as a dict" * (shape == ())
         fix = unpickle(f"{loaded}.item()") if shape == () else listed
-        raise BadInput(f"{what}, which are never read: they could run code", where=path, fix=fix)
+        raise BadInput(f"{what}, which are never read because they could run code", where=path, fix=fix)
 
     def load() -> Array:
         with reading(path, "cannot be memory-mapped"):
@@ -107,7 +107,7 @@ def folder_members(folder: Path) -> list[Member]:
         if [n for n, _ in files] != list(range(len(files))) or len({m.shape[1:] for m in parts}) != 1:
             what = ", ".join(f"{n} {m.shape}" for (n, _), m in zip(files, parts, strict=True))[:200] or "none"
             fix = f"write all shards with the same model, numbered from 0: {stem}_0.npy, {stem}_1.npy, ..."
-            raise BadInput(f"has not all shards, or not of one width: {what}", where=folder / stem, fix=fix)
+            raise BadInput(f"has missing shards, or shards of different widths: {what}", where=folder / stem, fix=fix)
         out += [replace(m, name=f"{name}_{n}" if len(parts) > 1 else name) for n, m in enumerate(parts)]
         rows.append(sum(m.shape[0] if m.shape else 0 for m in parts))
     table = folder / "metadata"

@@ -55,7 +55,7 @@ class Kind:
 
 JUDGED = Kind(
     "judgements", "grade",
-    "write i2t:FILE or t2i:FILE behind the name",
+    "write i2t:FILE or t2i:FILE after the name",
 )  # fmt: skip
 SCORED = Kind(
     "scores", "score",
@@ -149,7 +149,7 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
             of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
             counted = count_of(len(lost), f"{of} is", f"{of} are")
             notes.append(
-                f"{test.way(direction)}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})"
+                f"{test.way(direction)}: {counted} not in the split and left out (first: {pairs.queries[lost[0]]})"
             )
     kept = query[pairs.query] >= 0
     placed = replace(
@@ -193,18 +193,20 @@ def _direction(pairs: Pairs, test: TestSet) -> Direction:
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
     if test.one_way and pairs.direction in (None, DIRECTIONS[0], ONE_WAY):
         if found["i2t"] < 0.5 < found["t2i"]:
-            what = "queries and corpus look swapped: its queries are ids of the corpus, and its items those of queries"
-            raise BadInput(what, where=pairs.where, fix="exchange the vectors of the two, or the columns of the pairs")
+            what = (
+                "queries and corpus look swapped: its queries are ids of the corpus, and its items are ids of queries"
+            )
+            raise BadInput(what, where=pairs.where, fix="swap the two sets of vectors, or the columns of the pairs")
         return DIRECTIONS[0]
     if pairs.direction == ONE_WAY:
-        what = f"states that it is of queries and a corpus ({ONE_WAY}), and these are {test.counts}"
-        fix = f"state i2t or t2i instead of {ONE_WAY}, or give query_ids and corpus_ids with the rows"
+        what = f"is declared as queries and a corpus ({ONE_WAY}), but the data has {test.counts}"
+        fix = f"declare i2t or t2i instead of {ONE_WAY}, or give query_ids and corpus_ids with the rows"
         raise BadInput(what, where=pairs.where, fix=fix)
     if pairs.direction is not None:
         other = QUERIES_OF[pairs.direction]
         if found[pairs.direction] < 0.5 < found[other]:
-            what = f"the pairs of {pairs.direction} look swapped: their queries and items are those of {other}"
-            raise BadInput(what, where=pairs.where, fix=f"give them as {other}")
+            what = f"the pairs of {pairs.direction} look swapped: their queries and items belong to {other}"
+            raise BadInput(what, where=pairs.where, fix=f"pass them as {other}")
         return pairs.direction
     if max(found.values()) < 0.5 or found["i2t"] == found["t2i"]:
         what = (
@@ -245,12 +247,12 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
             f"{test.way(direction)}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split "
             f"'{test.name}' ({named})",
             where=pairs.where,
-            fix="rank the items of the split and nothing else",
+            fix="rank only the items of the split",
         )
     end, _ = match(np.array(["-1"]), _sides(direction, test)[1].ids)
     if pairs.ended and end[0] >= 0:
-        what = f"lists end with -1, which is an id of split '{test.name}' too"
-        raise BadInput(what, where=pairs.where, fix="leave out what stands for no item")
+        what = f"lists end with -1, which is also an id of split '{test.name}'"
+        raise BadInput(what, where=pairs.where, fix="leave out the -1 padding")
 
 
 def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split: str, where: str) -> None:

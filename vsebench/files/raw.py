@@ -149,18 +149,18 @@ def check_vectors(
         if array.ndim == 3:
             (n, regions, dim), of = array.shape, f"{side}s" if sides[0] == "image" else "rows"
             raise BadInput(
-                f"{side} array has shape {array.shape}: {regions} vectors of {dim} numbers for each of {n} {of}. "
-                "These are region (or token) features, the input of a model, and not embeddings",
+                f"{side} array has shape {array.shape}: {regions} vectors of {dim} dimensions for each of {n} "
+                f"{of}. These are region (or token) features, the input of a model, and not embeddings",
                 where=where,
-                fix=f"save one vector a row (join batches), or give the scores of the model with {spell('scores')}",
+                fix=f"save one vector per row (join batches), or give the scores of the model with {spell('scores')}",
             )
         if array.ndim != 2:
             what = f"{side} array has shape {array.shape}, expected (rows, dim)"
-            raise BadInput(what, where=where, fix="save one vector a row")
+            raise BadInput(what, where=where, fix="save one vector per row")
         if 0 in array.shape:
             raise BadInput(f"{side} array is empty: shape {array.shape}", where=where, fix="save at least one vector")
     if images.shape[1] != texts.shape[1]:
-        what = f"{sides[0]} vectors have {images.shape[1]} numbers and {sides[1]} vectors {texts.shape[1]}"
+        what = f"{sides[0]} vectors have {images.shape[1]} dimensions and {sides[1]} vectors {texts.shape[1]}"
         raise BadInput(what, where=where, fix="save both in the joint space of the model, after its projections")
     low, high = SAFE_LENGTH
     for side, array, ids in zip(sides, (images, texts), (image_ids, text_ids), strict=True):
@@ -213,7 +213,7 @@ def check_scores(scores: Array, where: Path) -> None:
     """
     if scores.ndim != 2:
         what = f"score array has shape {scores.shape}, expected (images, texts)"
-        raise BadInput(what, where=where, fix="save one row an image and one column a text")
+        raise BadInput(what, where=where, fix="save one row per image and one column per text")
     if 0 in scores.shape:
         raise BadInput(f"score matrix is empty: shape {scores.shape}", where=where, fix="save at least one score")
 

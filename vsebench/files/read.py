@@ -113,7 +113,10 @@ def read_scores(path: StrPath, *, key: str | None = None) -> Raw:
         UsageError: ``key`` was given for a file that holds a single array.
         MissingPackage: the package that reads this format is not installed.
     """
-    fix = f"save it with np.save, one row an image and one column a text; retrieved lists are given with {spell('run')}"
+    fix = (
+        "save it with np.save, one row per image and one column per text; retrieved lists are given with "
+        f"{spell('run')}"
+    )
     file = opened(Path(path))
     named = {m.base for m in file.members} if file.kind.arrays is not None else set()
     of_queries = any(named & {*field.names} for field in (QUERY_IDS, CORPUS_IDS))
@@ -167,7 +170,7 @@ def read_ids(path: StrPath) -> Ids:
     text = read_text(path, "ids")
     found = parse_json(text, path) if text.lstrip().startswith(("[", "{")) else [x.strip() for x in text_lines(text)]
     if not isinstance(found, list) or len({*map(type, found)} - {int, str}) > 0:
-        raise BadInput("is no list of ids", where=path, fix="write a JSON list of ids, or one id a line")
+        raise BadInput("is not a list of ids", where=path, fix="write a JSON list of ids, or one id per line")
     return as_ids(np.array(found), "ids", path)
 
 
@@ -234,7 +237,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
     flags = " and ".join(spell(field.flag, "KEY") for field in missing)
     fix = "add the column modality, image or text, or " * file.kind.table + f"name them with {flags}"
     if texts is None and not holds_both(file):
-        fix += ", or give the file of the text vectors behind that of the images"
+        fix += ", or give the file of the text vectors after the file of the image vectors"
     if any(m.base in field.names for m in file.members for field, *_ in OF_QUERIES):
         fix += ", or save queries as query_embeddings and their corpus as corpus_embeddings"
     if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
@@ -303,7 +306,7 @@ def group(
             continue
         if not left or left[0][0] is not None or alone(left[0][1]) or holds_both(opened(left[0][1])):
             raise BadInput(
-                "holds one side only, and no file of the other side is behind it", where=path,
+                "holds only one side, and no file of the other side follows it", where=path,
                 fix="give the images and then the texts of a system, or files that hold both",
             )  # fmt: skip
         systems.append((name, path, left.pop(0)[1]))
@@ -325,8 +328,8 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
     for file, key in ((images, image_key), (texts, text_key)):
         expect(file.path, file.kind, file.kind.arrays is not None, "a file of vectors", "save a matrix")
         if key is None and holds_both(file):
-            what = "holds image and text vectors, so it is no file of one side"
-            raise UsageError(what, where=file.path, fix="give it alone, or two files that hold one side each")
+            what = "holds image and text vectors, so it is not a file of one side"
+            raise UsageError(what, where=file.path, fix="give only this file, or two files with one side each")
     sides = _sides([*images.members, *texts.members], image_key, text_key)
     one, other = _matrix(images, sides, image_key), _matrix(texts, sides[::-1], text_key)
     image_ids, text_ids = (
@@ -345,7 +348,7 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
 def _without_texts(file: ArrayFile) -> BadInput:
     """The error for an array of image vectors that is given alone."""
     what = f"holds one array {file.members[0].shape}; the text vectors are missing"
-    fix = "give the file of the texts behind it: vsebench eval images.npy texts.npy"
+    fix = "give the file of the texts after it: vsebench eval images.npy texts.npy"
     fix += f"; or give it with {spell('scores')} if it is a score matrix"
     return BadInput(what, where=file.path, fix=fix)
 
@@ -365,7 +368,7 @@ def _matrix(file: ArrayFile, sides: Sides, key: str | None) -> Member:
         ordered = sides if sides in _NAMES else sides[::-1]
         place = "first" if sides is ordered else "second"
         what = f"holds {other.words} ('{wrong[0].name}'), and is the {place} of two files"
-        fix = f"give the file of the {ordered[0][2]} first and that of the {ordered[1][2]} second"
+        fix = f"give the file of the {ordered[0][2]} first and the file of the {ordered[1][2]} second"
         raise BadInput(what, where=file.path, fix=fix)
     return file.only(matrices, field)
 
@@ -395,5 +398,5 @@ def read_vectors(path: StrPath, key: str | None = None) -> tuple[np.ndarray, Ids
     raw = read_array(expanded(path), field, key=key, ids=((ids,), (), ()))
     if raw.image_ids is not None and len(raw.image_ids) != len(raw.values):
         what = f"holds {len(raw.image_ids):,} ids for {len(raw.values):,} rows"
-        raise BadInput(what, where=path, fix="save one id a row")
+        raise BadInput(what, where=path, fix="save one id per row")
     return raw.values, raw.image_ids

@@ -38,15 +38,15 @@ Order = Literal["score", "rank", "docid-desc"]  # what orders the items of retri
 
 # What --run, --judgements and --rerank read, for the documentation.
 FORMS: dict[str, str] = {
-    "trec": "lines of TREC: runs, `query Q0 item rank score tag`, qrels, `query 0 item grade`, or `query item number`;"
-    " of judgements also `query item`; a task may stand behind them, as in M-BEIR",
-    "eccv-json": "JSON `{query: [items]}`, best first and without ties, or `{query: {item: number}}`; of both"
-    " directions under `i2t` and `t2i`; or a list of `[query, item, number]`; of `--run` also predictions of MTEB"
-    " and results of sentence-transformers",
-    "table": "CSV, TSV, JSON lines or parquet with a row a pair: `query` and `item`, or `image_id` and `caption_id`,"
-    " and a number; of judgements also lists of ids, `item_ids` or `image_ids`",
-    "rows": "of `--run`: an array (query, k) of the rows of items, as FAISS and hnswlib find them, -1 at the end of a"
-    " row, with or without an array of scores or distances beside it (`np.savez('run.npz', I=I, D=D)`)",
+    "trec": "lines of TREC: runs, `query Q0 item rank score tag`, qrels, `query 0 item grade`, or `query item number`; "
+    "for judgements also `query item`; a task column may follow, as in M-BEIR",
+    "eccv-json": "JSON `{query: [items]}`, best first without ties, or `{query: {item: number}}`; both under "
+    "`i2t` and `t2i`; or a list of `[query, item, number]`; for `--run` also predictions of MTEB and results "
+    "of sentence-transformers",
+    "table": "CSV, TSV, JSON lines or parquet with one row per pair: `query` and `item`, or `image_id` and "
+    "`caption_id`, and a number; for judgements also lists of ids, `item_ids` or `image_ids`",
+    "rows": "for `--run`: an array (query, k) of the rows of items, as FAISS and hnswlib find them, -1 at the end of a "
+    "row, with or without an array of scores or distances next to it (`np.savez('run.npz', I=I, D=D)`)",
 }
 FORMATS = {"trec": "trec", "by_query": "eccv-json", "triples": "eccv-json"}  # by the layout of records
 END = "-1"  # what an index puts behind the last item that it has found
@@ -136,11 +136,15 @@ def _of_rows(path: Path, direction: Direction | None) -> Pairs:
     again = (np.diff(np.take_along_axis(rows, place, 1), axis=1) == 0) & np.take_along_axis(listed, place, 1)[:, 1:]
     np.put_along_axis(twice, place[:, 1:], again, axis=1)
     before = ~listed & (listed[:, ::-1].cumsum(axis=1)[:, ::-1] > 0)
-    for what, bad in {"is no row": rows < -1, "stands before other items": before, "is there twice": twice}.items():
+    for what, bad in {
+        "is not a row number": rows < -1,
+        "comes before other items": before,
+        "occurs twice": twice,
+    }.items():
         if bad.any():
             query, at = np.argwhere(bad)[0]
             what = f"row {query}, column {at}: {rows[query, at]} {what}"
-            raise BadInput(what, where=path, fix="save rows from 0, each once a query, and -1 at the end alone")
+            raise BadInput(what, where=path, fix="save row numbers from 0, each once per query, and -1 only at the end")
     number = None
     for scores in [m.load() for m in matrices if m.dtype in FLOATS][:1]:
         with np.errstate(invalid="ignore"):
@@ -167,7 +171,7 @@ def _in_memory(given: Any, kind: Kind, where: str) -> pd.DataFrame:
     for lists in (nested or [given]) if isinstance(given, Mapping) and kind.listed else ():
         unordered = next((query for query, items in lists.items() if isinstance(items, (set, frozenset))), None)
         if unordered is not None:
-            what = f"query '{unordered}' has a set, and the items of a list are ordered"
+            what = f"query '{unordered}' has a set, but the items of a list must be ordered"
             raise BadInput(what, where=where, fix=kind.layout)
     return of_document(given, KINDS[kind.records], where)
 
@@ -204,7 +208,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
         what = f"holds no {kind.words}" if not queries else f"has pairs without a {kind.number}"
         raise BadInput(what, where=source.where, fix=kind.layout if queries else kind.fix)
     if kind.listed and 0 < given.sum() < len(given):
-        what = f"{int((~given).sum()):,} of {len(given):,} pairs have no score, and the others have one"
+        what = f"{int((~given).sum()):,} of {len(given):,} pairs have no score, but the others have one"
         fix = "give the items of every query with scores, or of none"
         raise BadInput(what, where=source.where, fix=fix)
     place = np.arange(len(found)) if ranks is None else np.array(ranks, np.int64)
@@ -234,7 +238,7 @@ def _addressed(found: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, str]
     """Records with a column of queries, and whose their items are where they name no queries, see ``Pairs.whose``."""
     named = KINDS[source.kind.records].find(found)
     if source.kind.bare and "neg_cand_list" in found:
-        what = "holds neg_cand_list, the hard negatives of training, which are no candidates (M-BEIR)"
+        what = "holds neg_cand_list, the hard negatives of training, which are not candidates (M-BEIR)"
         raise BadInput(what, where=source.where, fix="give the file of the pool, whose items have a did")
     if not source.kind.bare or "query" in named or {"image", "caption"} <= named.keys():
         return found, ""
@@ -275,7 +279,7 @@ def _columns(
     if len(numbers) > 1 or (others and not numbers) or (kind.needed and not numbers):
         what, fix = listed, kind.fix
         if len(numbers) > 1:
-            what, fix = f"{listed}, of which {' and '.join(numbers)} may have the {kind.number}s", "keep one of them"
+            what, fix = f"{listed}; the {kind.number}s may be in {' or '.join(numbers)}", "keep one of them"
         elif others:
             what = f"it is not clear whether the column '{others[0]}' has the {kind.number}s"
             fix = f"call the column of numbers {kind.number}, or leave out the other columns"
@@ -321,7 +325,7 @@ def _refuse_cell(bad: npt.NDArray[np.bool_], cells: list[Any], word: str, expect
     if bad.any():
         row, (found, items, item, queries, query) = int(np.flatnonzero(bad)[0]), of
         what = f"the {word} of item '{items[item[row]]}' of query '{queries[query[row]]}' is {cells[row]!r:.40}"
-        what += f", no {expected}"
+        what += f", not {expected}"
         raise BadInput(what, where=spot(found, row), fix=f"write a number, or leave out pairs without a {word}")
 
 
@@ -360,7 +364,7 @@ def _refuse_repeats(
         query, item = pairs[twice][["query", "item"]].iloc[0]
         rows = pairs.index[(pairs["query"] == query) & (pairs["item"] == item)][:2]
         what = f"query '{queries[query]}' has item '{items[item]}' twice, in {_places(found, rows)}"
-        fix = "keep each item once a query: a repeated one would count twice"
+        fix = "keep each item once per query: a repeated one would count twice"
         raise BadInput(what, where=source.where, fix=fix)
 
 
@@ -389,9 +393,9 @@ def _in_order(
         wrong = set(_before_others(used, end)) & set(_before_others(by_rank, end))
         if wrong:
             what = f"query '{queries[min(wrong)]}' has -1 before other items"
-            raise BadInput(what, where=source.where, fix="leave -1 out, or write it at the end of a list alone")
+            raise BadInput(what, where=source.where, fix="leave -1 out, or write it only at the end of a list")
         used = used[used["item"] != end]
-        notes = [f"{ended:,} of {count_of(len(queries), 'list')} end with -1, where an index found no more"]
+        notes = [f"{ended:,} of {count_of(len(queries), 'list')} end with -1 (the index found no more items)"]
     step, doubt = used.groupby("query", sort=False)[["number", "rank"]].diff(), ""
     if by_ranks:
         if (same := np.flatnonzero(step["rank"] == 0)).size:
@@ -400,7 +404,7 @@ def _in_order(
             what = f"query '{query}' has rank {rank} twice, in {_places(found, rows)}"
             fix = f"leave out rank: in {spell('run')}: the scores order the items"
             raise BadInput(what, where=source.where, fix=fix)
-        notes.insert(0, "lists are ordered by the rank column alone")
+        notes.insert(0, "lists are ordered by the rank column only")
     elif scored:
         # Scores are distances if a smaller one never has a larger rank, and ranks if each list has 1, 2, 3, ...
         falls = step["number"].notna() & (step["number"] != 0)
@@ -409,12 +413,12 @@ def _in_order(
         start = pairs.groupby("query")["number"].transform("first")
         counted = start.isin((0, 1)) & (pairs["number"] == start + pairs.groupby("query").cumcount())
         if not ranked and number and counted.all():
-            doubt = "the numbers of every query are 1, 2, 3, ... as they stand: they look like ranks"
+            doubt = "the numbers of every query are 1, 2, 3, ... in file order: they look like ranks"
         elif ranked and 2 * ascending > number:
             doubt = (
                 f"the scores of {ascending:,} of {number:,} queries are smallest at rank 1: they look like distances"
             )
-        note = "lists with scores and without ranks are ordered by score, then as they stand"
+        note = "lists with scores and without ranks are ordered by score, then in file order"
         if source.order == "docid-desc":
             note = "lists are ordered by score in float32, then by descending id"
         elif ranked:

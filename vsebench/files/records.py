@@ -160,7 +160,7 @@ def refuse_other(listed: Any, where: str, at: str, index: Sequence[int] | None =
     if row is not None:
         what = f"a JSON object is expected, found {shown(listed[row])}"
         place = at.format(row + 1 if index is None else index[row])
-        raise BadInput(what, where=f"{where}: {place}", fix="write one JSON object a record")
+        raise BadInput(what, where=f"{where}: {place}", fix="write one JSON object per record")
 
 
 def _is_json(text: str) -> bool:

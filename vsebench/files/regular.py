@@ -139,7 +139,7 @@ def is_folder(path: Path, missing: str | None = None) -> bool:
         what = f"cannot be opened ({error.strerror or error})"
         raise BadInput(what, where=str(path)[:300], fix="check the path") from None
     if known:
-        raise BadInput("is no regular file", where=path, fix="write the data to a file on disk first")
+        raise BadInput("is not a regular file", where=path, fix="write the data to a file on disk first")
     raise _missing(path, missing)
 
 

@@ -68,8 +68,8 @@ def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
             fix="check that the file is complete, and copy or download it again",
         ) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, endless brackets
-        what = "JSON nested too deeply or with numbers of too many digits"
-        raise BadInput(what, where=where, fix="write an array of objects, or an object a line") from error
+        what = "JSON is nested too deeply or has numbers with too many digits"
+        raise BadInput(what, where=where, fix="write an array of objects, or one object per line") from error
 
 
 def _object(pairs: list[tuple[str, Any]], where: str | os.PathLike[str]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
     if not isinstance(value, kind) or isinstance(value, bool):
         expected = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
         what = f"field '{name}' is {shown(value)}, expected {expected}"
-        raise BadInput(what, where=where, fix=f"write {expected} in its place")
+        raise BadInput(what, where=where, fix=f"write {expected} instead")
     return value
 
 

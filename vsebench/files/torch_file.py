@@ -20,7 +20,7 @@ _OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-3243
 _OBJECT = re.compile(r"GLOBAL ([\w.]+)")
 _REFUSED = "is refused by torch.load(weights_only=True): damaged, or not only tensors"
 _TRUSTED = (
-    "if you trust it, save its tensors alone: d = torch.load(FILE, weights_only=False); "
+    "if you trust it, save only its tensors: d = torch.load(FILE, weights_only=False); "
     "torch.save({'image_embeddings': d[...], 'text_embeddings': d[...]}, NEW)"
 )
 _SAVE = "save plain tensors: torch.save({'image_embeddings': ..., 'text_embeddings': ...}, FILE)"

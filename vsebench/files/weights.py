@@ -148,7 +148,7 @@ def weights_of(path: Path, what: str) -> dict[str, Any]:
         found: Any = load_file(path)
     else:
         trusted = "torch.save({'state_dict': torch.load(FILE, weights_only=False)['state_dict']}, NEW)"
-        found = unpickled(path, f"if you trust it, save its weights alone: {trusted}", f"save its weights: {SAVE}")
+        found = unpickled(path, f"if you trust it, save only its weights: {trusted}", f"save its weights: {SAVE}")
     keys = []
     while isinstance(found, Mapping) and (key := next((k for k in STATES if isinstance(found.get(k), Mapping)), None)):
         keys.append(key)
@@ -157,7 +157,7 @@ def weights_of(path: Path, what: str) -> dict[str, Any]:
     if not weights:
         raise BadInput(f"holds no weights under {', '.join(STATES)} or by name", where=path, fix=f"save them: {SAVE}")
     if keys not in ([], ["state_dict"]):
-        note(f"{what}: the weights are those under '{'/'.join(keys)}' of the file")
+        note(f"{what}: the weights are read from '{'/'.join(keys)}' of the file")
     if prefix := _prefix(weights):
         _note_prefix(what, prefix)
     return {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
@@ -169,7 +169,7 @@ def _prefix(names: Collection[str]) -> str:
 
 
 def _note_prefix(what: str, prefix: str) -> None:
-    note(f"{what}: the names of the weights are read without '{prefix}', which all of them have in front")
+    note(f"{what}: the prefix '{prefix}', which all names of weights have, is ignored")
 
 
 def of_each_length(captions: Collection[str]) -> list[str]:

@@ -178,7 +178,7 @@ def plan(
     single = list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))
     for m in single:
         if not m.graded:
-            raise UsageError(f"{m} is no graded metric", fix=f"write a kind of gains in front, as in cider:{m}")
+            raise UsageError(f"{m} is not a graded metric", fix=f"write a kind of gains in front, as in cider:{m}")
         if expected and not m.has_expectation:
             raise UsageError(f"{m} has no mean over the orders of tied items in closed form", fix=without_mean())
     by_items: dict[tuple[str, str], list[Metric]] = {}

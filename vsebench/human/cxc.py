@@ -96,7 +96,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None) -> CxcRat
         for cell, column, pattern, side in zip(cells, ids, patterns, TASKS[task], strict=False):
             match = pattern.fullmatch(cell)
             if match is None:
-                raise bad(path, line, f"'{cell[:60]}' is no id of a COCO {side}")
+                raise bad(path, line, f"'{cell[:60]}' is not the id of a COCO {side}")
             column.append(int(match[1]))
         score.append(number(cells[2], 0, 5, "agg_score", path, line))
         method = cells[3].strip()

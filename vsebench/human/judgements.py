@@ -32,7 +32,7 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
     root = expanded(named) if named else cache_dir() / "human"
     if named and not root.is_dir():
         origin = spell("human_data") if folder else VARIABLE
-        raise UsageError(f"{origin} is no folder", where=root, fix="name the folder of the judgements")
+        raise UsageError(f"{origin}: folder not found", where=root, fix="pass the folder of the judgements")
     found, absent = [], []
     for name in names:
         places = [root / sub / (name + end) for sub in SUBFOLDERS for end in ("", ".gz")]

@@ -79,8 +79,8 @@ class Option:
 
 
 # Options of every graded metric: which items are candidates. The functions of the metrics do not see them.
-WITHOUT_GROUND_TRUTH = Option(("in", "out"), "out: a query's own captions (or image) are no candidates and no ideals")
-CAPTIONS = {"all": "all captions of an image take part", "first": "of every image only the first caption takes part"}
+WITHOUT_GROUND_TRUTH = Option(("in", "out"), "out: a query's own captions (or image) are neither candidates nor ideals")
+CAPTIONS = {"all": "all captions of an image take part", "first": "only the first caption of every image takes part"}
 FOLDS = Option(
     ("split", "folds", "block"),
     "folds: only items of the query's fold are candidates, mean over the folds; block: the first fold alone (COCO 1K)",
@@ -213,7 +213,7 @@ def _family(template: str, view: str) -> Family | None:
 def _declare(family: Family) -> None:
     named = f"metric '{family.template}'"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9()-]*(@(\{k\}|[A-Za-z]+))?", family.template):
-        raise UsageError(f"{named} is no name", fix="write letters and digits, as in Found@{k}")
+        raise UsageError(f"{named} is not a valid name", fix="write letters and digits, as in Found@{k}")
     if family.takes_k and not family.ks:
         raise UsageError(f"{named} has no default ks", fix="give ks=(1, 5, 10)")
     for key, option in family.options.items():
@@ -306,7 +306,7 @@ def metric_sum(
         UsageError: no parts, or one that is not a mean over queries.
     """
     if not parts:
-        raise UsageError(f"metric '{template}' has no parts", fix="name the metrics to add up")
+        raise UsageError(f"metric '{template}' has no parts", fix="list the metrics to add up")
     added = [parse(part) for part in parts]
     for part in added:
         if part.family.aggregate != "mean":
@@ -347,10 +347,10 @@ class Metric:
             what = f"{family.stem} reads {'no' if family.of_lists else 'the'} relevance of items"
             raise UsageError(what, fix=f"write {name}")
         if has_gains and not family.graded and family.compute is not None:
-            what = f"'{self.view}' are gains, and {family.stem} needs binary judgements"
+            what = f"'{self.view}' are gains, but {family.stem} needs binary judgements"
             raise UsageError(what, fix=f"write {name} or eccv:{name}")
         if family.graded and not has_gains and not family.normalised:
-            what = f"'{self.view}' are binary judgements, and {family.stem} needs gains"
+            what = f"'{self.view}' are binary judgements, but {family.stem} needs gains"
             raise UsageError(what, fix=f"write {DEFAULT_GAINS}:{name}")
         given = dict(self.options)
         for key, value in self.options:
@@ -411,7 +411,7 @@ class Metric:
             UsageError: a sum or a graded metric, which have none of ranks, or a metric without such a mean.
         """
         if self.family.compute is None or self.graded or self.family.of_lists:
-            raise UsageError(f"{self} has no values by query from ranks of relevant items")
+            raise UsageError(f"{self} cannot be computed per query from ranks of relevant items")
         arguments: dict[str, Any] = {key: self.option(key) for key in self.family.options}
         arguments |= {"k": self.k} if self.family.takes_k else {}
         values = np.array(self.family.compute(ranks, **arguments), np.float64)
@@ -511,7 +511,7 @@ def _depth(text: str, family: Family, tail: str | None) -> int:
     if _is_count(tail) and int(tail) >= least:
         return int(tail)
     if re.fullmatch(r"[0-9]{19,}", tail):
-        raise UsageError(f"k of '{text}' is beyond every gallery", fix=f"give a smaller k, as in {usual}")
+        raise UsageError(f"k of '{text}' is larger than any gallery", fix=f"give a smaller k, as in {usual}")
     small = f", and the least k of {family.stem} is {least}" if _is_count(tail) else ""
     raise UsageError(f"k of '{text}' is '{tail}'{small}", fix=f"give an integer of at least {least}, as in {usual}")
 

@@ -15,7 +15,7 @@ CITE = ("biten2022semantic",)
 EXTENDED = {
     "m": Option(
         ("5",),
-        "number of pseudo-positives, fewer where fewer gains are above 0",
+        "number of pseudo-positives, fewer if fewer gains are above 0",
         number=True,
     ),
     "unit": Option(

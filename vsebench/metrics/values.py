@@ -56,7 +56,7 @@ def exponential(metric: Metric, grades: npt.NDArray[Any]) -> Float:
     """The gains 2^g - 1 of grades g, float64 of the same shape; raises BadInput for any but 0, 1, ..., ``HIGHEST``."""
     whole = (grades == np.floor(grades)) & (grades >= 0) & (grades <= HIGHEST)
     if not whole.all():
-        what = f"{metric}: a gain of '{metric.view}' is {float(grades[~whole][0])!r}, and it takes whole numbers"
+        what = f"{metric}: a gain of '{metric.view}' is {float(grades[~whole][0])!r}, but it takes integers"
         raise BadInput(f"{what} from 0 to {HIGHEST}", fix=f"leave out gain=exp: {linear(metric)}")
     return np.ldexp(1.0, grades.astype(np.int64)) - 1.0
 
@@ -83,7 +83,7 @@ def _check_gains(metric: Metric, ranking: GradedRanking) -> None:
     inside = np.arange(ranking.gains.shape[1]) < ranking.count[:, None]
     smallest = float(np.min(ranking.gains, initial=np.inf, where=inside))
     if smallest < lowest:
-        what = f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, and it takes none below {lowest:g}"
+        what = f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, but it takes none below {lowest:g}"
         raise BadInput(what, fix=without_negative())
 
 

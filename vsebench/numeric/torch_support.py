@@ -38,7 +38,7 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
             torch.cuda.empty_cache()
     raise DeviceMemory(
         f"the device {device} has too little free memory for the vectors and a tile of scores",
-        fix=f"end what else runs on it, or use {spell('backend', 'numpy')}",
+        fix=f"stop other programs on it, or use {spell('backend', 'numpy')}",
     )
 
 

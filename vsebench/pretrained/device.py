@@ -53,11 +53,11 @@ def devices_of(name: str) -> list[str]:
         fix = f"use numbers below {count}, or all" if count else "use auto or cpu"
         raise UsageError(f"{spell('device')} is '{name}', and {found}", fix=fix)
     if len({*numbers}) < len(numbers):
-        raise UsageError(f"{spell('device')} is '{name}'", fix="name every GPU once")
+        raise UsageError(f"{spell('device')} is '{name}'", fix="list every GPU once")
     kinds = list(dict.fromkeys(torch.cuda.get_device_name(number) for number in numbers))
     if len(kinds) > 1:
         what = f"{spell('device')} is '{name}', and these are of different kinds: {', '.join(kinds)}"
-        raise UsageError(what, fix="name those of one kind: the last bits of vectors depend on it")
+        raise UsageError(what, fix="use GPUs of one kind: the last bits of vectors depend on it")
     return [f"cuda:{number}" for number in numbers]
 
 

@@ -160,7 +160,7 @@ def known(model: PathLike) -> names.Named:
     """The model that is meant; raises UsageError and MissingPackage."""
     named = names.find(os.fspath(model))
     if named is None:
-        raise UsageError(f"'{model}' is no model that is known", fix=f"give {names.HOW}")
+        raise UsageError(f"'{model}' is not a known model", fix=f"give {names.HOW}")
     names.require(named)
     return named
 
@@ -290,7 +290,7 @@ def _check(vectors: tuple[Vectors, Vectors], split: TestSet, title: str, choices
             fix = f"check the weights of the model, or give {spell('precision', 'bf16')}"
             raise BadInput(what, fix=fix if half else "check the weights of the model")
     if vectors[0].shape[1] != vectors[1].shape[1]:
-        what = f"'{title}' gives images {vectors[0].shape[1]} and captions {vectors[1].shape[1]} numbers"
+        what = f"'{title}' encodes images with {vectors[0].shape[1]} and captions with {vectors[1].shape[1]} dimensions"
         raise BadInput(what, fix="give a model that encodes both into one space")
 
 
@@ -302,9 +302,9 @@ def _notes(encoder: Encoder, unused: int, captions: Sequence[str], parts: Parts)
     if cut:
         of = f"of {len(captions):,} captions"
         counted = count_of(cut, f"{of} is", f"{of} are")
-        notes.append(f"{counted} longer than {encoder.context} tokens, and cut there")
+        notes.append(f"{counted} longer than {encoder.context} tokens and truncated")
     if parts.restored:
-        notes.append(f"{count_of(parts.restored, 'vector is that', 'vectors are those')} of an interrupted call")
+        notes.append(f"{count_of(parts.restored, 'vector is', 'vectors are')} from an interrupted call")
     if parts.lost is not None:
-        notes.append(f"should this call have been interrupted, its vectors would be {parts.lost}")
+        notes.append(f"after an interruption, the vectors of this call would be {parts.lost}")
     return tuple(notes)

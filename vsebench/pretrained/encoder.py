@@ -44,7 +44,7 @@ def unit_vectors(output: Any) -> Vectors:
     import torch
 
     if output.ndim != 2:
-        what = f"the model gives arrays of shape {tuple(output.shape)}, no vectors"
+        what = f"the model gives arrays of shape {tuple(output.shape)}, not vectors"
         raise BadInput(what, fix="give a model like CLIP")
     return np.ascontiguousarray(torch.nn.functional.normalize(output.float(), dim=-1).cpu().numpy(), np.float32)
 

@@ -104,7 +104,7 @@ def _of_split(split: str, captions: PathLike | None) -> TestSet:
 def _of_file(path: Path, part: str | None) -> tuple[TestSet, dict[str, str]]:
     """The items of a file of captions, and the names of image files that it states."""
     if lines_of(path) is not None:
-        what = "captions without ids do not say which image they are of"
+        what = "captions without ids do not say which image they belong to"
         raise UsageError(
             what, where=path, fix=f"add {spell('split', 'NAME')}, or give a table with the columns image and caption"
         )

@@ -19,7 +19,7 @@ OPEN_CLIP_FILE, SENTENCE_FILES = "open_clip_config.json", ("modules.json", "conf
 ADAPTER_FILE = "adapter_config.json"  # of peft
 WEIGHTS_ENDINGS = (".pt", ".pth", ".bin", ".ckpt")
 HUB = "hf-hub:"
-FIX = "check the name and the network, or give the folder of a model"  # where loading fails
+FIX = "check the name and the network, or pass the folder of a model"  # where loading fails
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ def find(model: str) -> Named | None:
         if folder.suffix in WEIGHTS_ENDINGS and folder.is_file():
             what = "holds weights without an architecture"
             named = shlex.quote(f"open_clip:ViT-B-32/{model}")
-            raise UsageError(what, where=model, fix=f"name the architecture, as in {named}")
+            raise UsageError(what, where=model, fix=f"add the architecture, as in {named}")
         found = _library_of(folder)
         return None if found is None else Named(found, str(folder), folder=True)
     if not rest.strip():
-        raise UsageError(f"'{model}' names no model", fix=f"give {HOW}")
+        raise UsageError(f"'{model}' is not the name of a model", fix=f"give {HOW}")
     folder = expanded(rest)
     if folder.is_dir():
         if (library == OPEN_CLIP) != (_library_of(folder) == OPEN_CLIP) or _library_of(folder) is None:
@@ -94,7 +94,7 @@ def _of_open_clip(rest: str) -> Named:
         return Named(OPEN_CLIP, rest)
     name, _, weights = rest.partition("/")
     if not weights:
-        what = f"'open_clip:{rest}' names no weights"
+        what = f"'open_clip:{rest}' has no weights"
         raise UsageError(what, fix=f"give open_clip:{name}/WEIGHTS, such as open_clip:ViT-B-32/laion2b_s34b_b79k")
     return Named(OPEN_CLIP, name, weights)
 

@@ -33,7 +33,7 @@ def load_sentence_transformers(named: Named, device: str, choices: Choices) -> E
     model = model.float().eval()
     if "image" not in getattr(model, "modalities", ("image",)):
         fix = "give a CLIP model, such as sentence-transformers:clip-ViT-B-32"
-        raise BadInput(f"model '{named.title}' encodes captions, no images", fix=fix)
+        raise BadInput(f"model '{named.title}' encodes captions but not images", fix=fix)
     weights, longest = weights_identity(model), _context(model)
     context = context_of(longest, choices.context_length, named.title)
     if context is not None:

@@ -132,9 +132,9 @@ def _file(loaded: Loaded, inputs: Inputs, named: tuple[Path, str, str], progress
     wanted = {**loaded.about, "context": loaded.encoder.context, "inputs": inputs.identity()}
     wanted = json.loads(json.dumps(wanted))  # lists for tuples, as in the file
     if there is not None and all(there.get(key) == wanted.get(key) for key in IDENTITY):
-        return EncodedFile(*facts, there, ("kept: it is of this model, these choices, images and captions",), True)
+        return EncodedFile(*facts, there, ("kept: same model, options, images and captions",), True)
     found = loaded.encode(inputs, path, progress)
-    replaced = ("replaced: the file was of another model, other choices, images or captions",) if there else ()
+    replaced = ("replaced: the model, the options, the images or the captions differ",) if there else ()
     return EncodedFile(*facts, found.about, (*found.notes, *replaced), warnings=found.warnings)
 
 
@@ -191,7 +191,7 @@ def _targets(models: list[str], sets: list[str], output: PathLike | None) -> lis
     for name in names:
         if names.count(name) > 1:
             what = f"two files would be called {name}"
-            raise UsageError(what, fix="encode these models or sets one by one, each into a file of its own")
+            raise UsageError(what, fix="encode these models or sets one by one, each into its own file")
     make_folder(folder)
     for name in names:
         check_writable(folder / name)

@@ -123,7 +123,7 @@ def _torch(device: str | None) -> Ranker:
 BACKENDS: dict[str, Backend] = {
     "numpy": Backend("numpy and numba on the processor: the reference", _numpy),
     "faiss": Backend(
-        "a flat index of FAISS, on the first GPU or the processor: lists of the top of every ranking",
+        "a flat index of FAISS, on the first GPU or the processor: top-k lists only",
         _faiss,
         "faiss",
         "cpu",

@@ -331,7 +331,7 @@ def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery:
     for shape in (*fold, *stored):
         if shape != (n_query, n_gallery):
             what = f"the candidates of {name} have shape {shape}, the scores {(n_query, n_gallery)}"
-            raise UsageError(what, fix="give one row a query and one column an item")
+            raise UsageError(what, fix="give one row per query and one column per item")
 
 
 class Counter:

@@ -88,7 +88,7 @@ def fault(device: int) -> str | None:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=TRIED
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"a process to try it in failed: {error}"
+        return f"the process that tests it failed: {error}"
     return last_words(done) if done.returncode else None
 
 

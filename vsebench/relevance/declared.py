@@ -181,8 +181,8 @@ SENTENCE = Source(
     rule="max over the image's captions m of cos(e_m, e_j)",
     low=-1.0,
     high=1.0,
-    argument="NAME: a sentence-transformers model (name or folder) or a .npy of caption embeddings;"
-    " all-MiniLM-L6-v2 when nothing is named",
+    argument="NAME: a sentence-transformers model (name or folder) or a .npy of caption embeddings; default: "
+    "all-MiniLM-L6-v2",
     settings={"agg": AGGREGATES, "own": OWN_OF_VECTORS, "negative": NEGATIVE},
     cite="reimers2019sbert",
     needs="sentence-transformers, or embeddings of the captions",
@@ -230,7 +230,7 @@ COARSE = Source(
     name="coarse",
     title="Coarse to fine",
     meaning="costly gains for promising pairs only: a cheap gain decides which they are",
-    rule="costly(i, j) where cheap(i, j) > threshold, cheap(i, j) elsewhere",
+    rule="costly(i, j) if cheap(i, j) > threshold, cheap(i, j) elsewhere",
     argument="CHEAP:above=NUMBER:COSTLY: two graded relevances and a threshold",
     settings={"elsewhere": ("cheap", "zero"), "negative": NEGATIVE},
     cite="zhou2020ladder",

@@ -86,7 +86,7 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
     """
     path = source if isinstance(source, Path) else None
     if isinstance(source, Path):
-        fix = "save a .npy array with one row an image and one column a caption"
+        fix = "save a .npy array with one row per image and one column per caption"
         stored = read_array(source, FIELD, fix, load=_numbers)
     else:
         stored = Raw((source.astype(np.float32) if source.dtype.kind in "iub" else source,))
@@ -104,7 +104,7 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
             what = f"the rows of a square t2i matrix {shape} may be {test.rows.plural} or {test.columns.plural}"
             raise BadInput(what, where=path, fix=turned)
         turn = "transpose it" if path is None else "add :rows=captions"
-        note(f"the matrix of gains is square: its rows are taken to be images (else {turn})")
+        note(f"the matrix of gains is square: its rows are read as images (else {turn})")
     if values.dtype.itemsize > 4:
         note("float64: rounded to float32", weight="detail")
     transposed = rows_are == "captions" or not by_images

@@ -55,7 +55,7 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
         return list(zip(BOTH, both_ways(spec.kind, *of_labels(labels, test), "label", test), strict=True))
     if spec.holds == ONE_WAY and not test.one_way:
-        what = f"{spec.what} are stated to be of queries and a corpus, and these are {test.counts}"
+        what = f"{spec.what} are declared as queries and a corpus, but the data has {test.counts}"
         raise UsageError(what, fix=f"leave out {ONE_WAY}")
     from scipy.sparse import csr_array, vstack
 
@@ -114,9 +114,7 @@ def both_ways(
     columns = rows.turned()
     if judged is not None:
         rows, columns = replace(rows, judged=judged[0]), replace(columns, judged=judged[1])
-    meaning = (
-        f"have no {what}: they are no queries, and count in no metric, with {spell('no_positive', 'miss')} as well"
-    )
+    meaning = f"have no {what}: they are left out of every metric, even with {spell('no_positive', 'miss')}"
     asked = (rows, columns)[: 2 - test.one_way]
     notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in asked], "", meaning, test))
     return replace(rows, notes=notes), replace(columns, notes=notes)
@@ -167,7 +165,7 @@ def _check_level(both: Both[Grades], where: str) -> None:
             some = len(grade) > 0 and grade.max() > 0
             fix = f"give {spell('level', float(grade.max()))}" if some else "give judgements with grades above 0"
             raise BadInput(what, where=where, fix=fix)
-        warn(f"{what}; the others count in no metric, or as a miss with {spell('no_positive', 'miss')}")
+        warn(f"{what}; the others are left out of every metric, or count as a miss with {spell('no_positive', 'miss')}")
 
 
 def source(both: Both[Grades], test: TestSet) -> Source:
@@ -176,14 +174,16 @@ def source(both: Both[Grades], test: TestSet) -> Source:
     asked = both[: 2 - test.one_way]
     notes = dict.fromkeys(note for one in asked for note in one.notes)
     if test.one_way and (idle := int((~both[0].judged).sum())):
-        notes[f"{idle:,} of {len(test.rows):,} queries are not judged, and count in no metric"] = None
-    meaning = f"have no positive: they count in no metric, or as a miss with {spell('no_positive', 'miss')}"
+        notes[f"{idle:,} of {len(test.rows):,} queries are not judged and are left out of every metric"] = None
+    meaning = (
+        f"have no positive: they are left out of every metric, or count as a miss with {spell('no_positive', 'miss')}"
+    )
     without = [(one.positives.skipped, int(one.judged.sum())) for one in asked]
     identity = _identity(both, test)
     return Source(
         name=name,
         title=name,
-        meaning=f"judgements of one's own, of grade {level:g} or more; the complete gallery is ranked",
+        meaning=f"custom judgements, grade {level:g} or more; the complete gallery is ranked",
         rule=f"a grade of at least {level:g}",
         grades=lambda test: both,
         identity=lambda test: identity,
@@ -250,7 +250,7 @@ def read_labels(path: Path) -> Labels:
 def in_memory(value: Any, where: str) -> Labels:
     """Labels in memory, in the order of the split: a word or a number an item, or several, or (item, class) of 0, 1."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise UsageError(f"{where}: labels are {shown(value)}", fix="give those of the images and of the captions")
+        raise UsageError(f"{where}: labels are {shown(value)}", fix="give the labels of the images and of the captions")
     images, captions = (_classes(labels, where) for labels in value)
     return Labels({"image": None, "caption": None}, {"image": images, "caption": captions}, where)
 
@@ -264,10 +264,10 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
             return [[str(c) for c in np.flatnonzero(row)] for row in array]
         if array.ndim != 1 and array.shape[1:] != (1,):
             what = f"{where}: labels are {shown(array)}"
-            raise UsageError(what, fix="give a label an item, or (item, class) of 0 and 1")
+            raise UsageError(what, fix="give one label per item, or (item, class) of 0 and 1")
         labels = array.ravel().tolist()
     if not isinstance(labels, (list, tuple)):
-        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give a label an item")
+        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give one label per item")
     rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
     if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
         what = f"{where}: labels are rows of 0 and 1, which may be columns of classes, or the classes 0 and 1"
@@ -312,7 +312,7 @@ def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], S
     if ids is None:
         if len(own) != len(known):
             what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{test.name}'"
-            raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
+            raise BadInput(what, where=labels.where, fix=f"give one label per {side}, in the order of the rows")
         row = owners.order(test, side)
         return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
     at, _ = match(ids, known)

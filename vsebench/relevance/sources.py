@@ -136,7 +136,7 @@ class Source:
             if gains.no_query is None:  # such an image is a candidate alone
                 gains = replace(gains, no_queries=(captions == 0, gains.no_queries[1]))
         if self.compares_captions and settings.get("own") == "out" and (captions == 1).any():
-            note(f"{row.have(int((captions == 1).sum()))} a single {column.name}, and gain 0 with it (own=out)")
+            note(f"{row.have(int((captions == 1).sum()))} only one {column.name}, and gain 0 with it (own=out)")
         return gains.without_negative() if settings.get("negative") == "zero" else gains
 
 
@@ -209,7 +209,7 @@ def load(name: str, split: TestSet, direction: Direction) -> Relevance:
     if direction not in DIRECTIONS:
         raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
     if name not in (known := judgements()):
-        only = f"those that are given with {spell('judgements')} are known to that evaluation only"
+        only = f"judgements given with {spell('judgements')} are not stored"
         raise unknown("judgements", name, known).also(only)
     return known[name].positives(split)[DIRECTIONS.index(direction)]
 

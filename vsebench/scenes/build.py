@@ -117,8 +117,8 @@ def named(name: str, given: Mapping[str, Any]) -> Settings:
     """
     if name != "scenes":
         if given:
-            what = f"{next(iter(given))} is given, and the name '{name}' has all settings"
-            raise UsageError(what, fix=f"write scenes in place of '{name}', or no settings")
+            what = f"{next(iter(given))} is given, but the name '{name}' already has all settings"
+            raise UsageError(what, fix=f"write scenes instead of '{name}', or no settings")
         split = of_split(name)
         return parse(name if split is None else split[0])
     return Settings(**given)
@@ -142,7 +142,7 @@ def build(settings: Settings, *, replace: bool = False, progress: Progress | Non
     """
     name = settings.name
     if len(name) > LONGEST_NAME:
-        what = f"'{name[:80]}...' has {len(name)} characters, and names of scenes at most {LONGEST_NAME}"
+        what = f"'{name[:80]}...' has {len(name)} characters; names of scenes have at most {LONGEST_NAME}"
         raise UsageError(what, fix="give numbers with fewer digits")
     folder = folder_of(name)
     if not replace and _is_built(name) and not _unstored(name):
@@ -177,7 +177,7 @@ def _check_room(settings: Settings) -> None:
     needed = settings.images * (row + 4 * facts + REGIONS * 4 * (regions + 4) + TEXT)
     free = shutil.disk_usage(root()).free
     if needed > free:
-        what = f"'{settings.name}' needs some {size(needed)} of disk space, and {size(free)} are free"
+        what = f"'{settings.name}' needs about {size(needed)} of disk space, but {size(free)} are free"
         fix = "free space, set VSEBENCH_CACHE to a folder on another disk, or build fewer or smaller images"
         raise DiskError(what, where=root(), fix=fix)
     require(CAPTIONS_AN_IMAGE * max(settings.sizes.values()) * CAPTION_MEMORY, fix="build fewer images")

@@ -107,7 +107,7 @@ def read_about(name: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(path, name, "it does not describe these scenes") from error
     if built_by != GENERATOR:
-        what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
+        what = f"built by version {built_by} of the generator, but this is version {GENERATOR}"
         raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --replace")
     for file, size in files.items():
         found = (folder / file).stat().st_size if (folder / file).is_file() else None
@@ -127,7 +127,7 @@ def check_content(name: str, *files: str) -> None:
     for file in files:
         path = folder_of(name) / file
         if sha256_of(path) != built[file]["sha256"]:
-            raise damaged(path, name, "its SHA-256 is not that of the file that was built")
+            raise damaged(path, name, "its SHA-256 differs from the file that was built")
 
 
 Codes = npt.NDArray[np.int8]

@@ -27,7 +27,7 @@ ENTAILS = Source(
 HOLDS = Source(
     name="holds",
     title="Facts of a caption that hold",
-    meaning="how much of what a caption of scenes says is true of an image: 1 exactly where all of it is; exact for "
+    meaning="how much of what a caption of scenes says is true of an image: 1 if and only if all of it is; exact for "
     "every pair",
     rule="matched / facts of the caption",
     low=0.0,

@@ -108,7 +108,7 @@ def parse(name: str) -> Settings:
     match = _NAME.fullmatch(name)
     if match is None:
         fix = "write scenes-tiny, scenes-10k or scenes-2500, and settings as in scenes-10k-seed3-size32"
-        raise UsageError(f"'{name[:80]}' names no scenes", fix=fix)
+        raise UsageError(f"'{name[:80]}' is not the name of scenes", fix=fix)
     count, rest = match.groups()
     images = TINY if count == "tiny" else int(count[:-1]) * 1000 if count.endswith("k") else int(count)
     known = {field.name: _READ[str(field.type)] for field in fields(Settings)[1:]}

@@ -131,7 +131,7 @@ class StoredScenes:
             digits = number + caption
             known = text.startswith(start) and len(number) == 6 and digits.isdecimal() and digits.isascii()
             if not known or len(caption) != (each > 1) or int(number) >= len(self.images) or int(caption or 0) >= each:
-                what = f"'{text[:80]}' is the id of no {'caption' if each > 1 else 'image'} of {self.name}"
+                what = f"'{text[:80]}' is not the id of {'a caption' if each > 1 else 'an image'} of {self.name}"
                 raise BadInput(what, where=self.folder)
             rows[n] = int(number) * each + int(caption or 0)
         return rows

@@ -102,13 +102,13 @@ class Build:
     def refuse(self, name: str, why: str, *more: str) -> None:
         """Refuse options that only custom data sets have, and ``more`` options; raises UsageError."""
         if given := [key for key in (*more, "part", "captions_per_image") if getattr(self, key) is not None]:
-            fix = "leave it out, or give a data set of your own another name"
+            fix = "leave it out, or give your data set another name"
             raise UsageError(f"{spell(given[0])} does not apply to '{name}', {why}", fix=fix)
 
     def refuse_built(self, split: str, also: str = "") -> None:
         """Refuse a split that has a file in the cache, unless it is to be built again; raises UsageError."""
         if stored_path(split).exists() and not self.replace:
-            what = f"split '{split}' is built already, and the source was not read"
+            what = f"split '{split}' is already built, and the source was not read"
             fix = f"add {spell('replace', True)} to build it again{also}"
             raise UsageError(what, where=stored_path(split), fix=fix)
 
@@ -155,7 +155,7 @@ class SetSource:
 
     def build(self, name: str, how: Build) -> Path:
         """Store the splits of a name: the file in the cache, or the folder of several; see ``catalogue.build``."""
-        raise UsageError(f"'{name}' is there without being built", fix=f"use it: {spell('split', name)}")
+        raise UsageError(f"'{name}' does not have to be built", fix=f"use it: {spell('split', name)}")
 
     def remove(self, name: str) -> Path:
         """Remove the splits of a name from the cache; the file, or the folder of several.
@@ -354,7 +354,7 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
             rows = settle(_test_rows(from_file(one_file(Path(how.source), *USUAL[split.built_as])), split), split)
         except BadInput as error:
             error.fix = error.fix or f"give one of: {'; '.join(split.sources)}"
-            error.also("a data set of your own needs another name")
+            error.also("a custom data set needs another name")
             raise
         store(path, rows)
     return path
@@ -388,22 +388,22 @@ def _build_published(name: str, how: Build) -> Path:
 def _build_own(name: str, how: Build) -> Path:
     """Declare a data set of the user's own, in the order of its file."""
     if how.source is None:
-        own = f"or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
+        own = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
         raise unknown("split", name, names()).also(own)
     if name in [one["name"] for one in choices.status()]:
         fix = "give its folder where it is used: vsebench choice FILE --set FOLDER"
-        raise UsageError(f"'{name}' is a set of choices, which is not built", fix=fix)
+        raise UsageError(f"'{name}' is a set of choices, which does not have to be built", fix=fix)
     if name in RESERVED:
-        raise UsageError(f"'{name}' has a meaning already", fix="choose another name")
+        raise UsageError(f"the name '{name}' is reserved", fix="choose another name")
     if not _NAME.fullmatch(name):
         fix = "use up to 64 lower-case letters, digits, dots, dashes and underscores, such as my-data"
-        raise UsageError(f"'{name[:80]}' cannot name a data set", fix=fix)
+        raise UsageError(f"'{name[:80]}' is not a valid name of a data set", fix=fix)
     how.refuse_built(name, ", or choose another name")
     if is_folder(expanded(how.source)):
         near = closest(name, [x for x in dict.fromkeys([*names(), *SETS]) if not is_own(x)])
         meant = f"; published sets of a similar name: {', '.join(near)}" if near else ""
-        what = f"is a folder, and '{name}' is no published set: a data set of your own is built from one file"
-        raise UsageError(what, where=how.source, fix=f"name the file of captions{meant}")
+        what = f"is a folder, and '{name}' is not a published set: a custom data set is built from one file"
+        raise UsageError(what, where=how.source, fix=f"pass the file of captions{meant}")
     rows = all_of_file(how.source, how.part)
     if how.captions_per_image is not None:
         rows = first_captions(rows, how.captions_per_image)

@@ -76,14 +76,14 @@ class Folder:
         if n == len(ids):
             return ids
         side = "query" if role == "queries" else role
-        what = f"{n:,} {side} rows, and {file} has {len(ids):,}"
+        what = f"{n:,} {side} rows, but {file} has {len(ids):,}"
         if role == "queries":
             judged = self.judged
             some = ids[match(ids, judged)[0] >= 0]
             if n == len(some) == len(judged) and bool((match(some, judged)[0] == range(n)).all()):
-                note(f"query rows are taken to be the {n:,} judged ones of {file}, in its order")
+                note(f"query rows are read as the {n:,} judged queries of {file}, in its order")
                 return some
-            what += f", of which {len(some):,} are judged in {self.name('qrels')}"
+            what += f"; {len(some):,} of them are judged in {self.name('qrels')}"
             what += " in another order" * (n == len(some))
         fix = f"give a row for every line of {file}, or {spell(f'{side}_ids', 'FILE')} with the ids of the rows"
         raise BadInput(what, where=where, fix=fix)
@@ -201,7 +201,7 @@ def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key:
             raise BadInput(what, where=folder, fix="move one of them out of the folder")
         return tuple(complete(list(found), found[0].parent))
     names = ", ".join(str(paths[0].relative_to(folder)) for paths in (of or tables).values())
-    what = f"has no {role} of {_said(key)} alone: {names[:300]}"
+    what = f"has no {role} of only {_said(key)}: {names[:300]}"
     raise BadInput(what, where=folder, fix=f"give a folder with {LAYOUT}")
 
 
@@ -259,5 +259,5 @@ def with_ids(raw: Raw, folder: Folder) -> Raw:
                 raise BadInput(what, where=raw.where, fix=f"{fix} without {spell('split')}")
             continue
         found[field] = folder.rows(role, n, raw.where)
-    note(f"no ids: rows are taken to be in the order of {folder.where.name}" if found else "", weight="detail")
+    note(f"no ids: rows are assumed to be in the order of {folder.where.name}" if found else "", weight="detail")
     return replace(raw, **found, sides=QUERIES)

@@ -44,7 +44,9 @@ MAX_SHARE_OF_FILL = 0.01  # of the other scores that equal the number of the lin
 MAX_SQUARE = 1 << 14  # rows of a square score matrix in which repetition is looked for
 KEY = 32  # numbers at the start of a row by which rows are told apart before they are read to their ends
 PADDED = "leave out the rows or columns of captions that do not exist, and give image_of_text of the others"
-TOGETHER = "put the shares of all processes together before the matrix is saved; one share gives no direction"
+TOGETHER = (
+    "combine the shares of all processes before you save the matrix; one share is not enough for either direction"
+)
 ONCE = "every image and every text once, with image_of_text"
 
 
@@ -69,7 +71,7 @@ def refuse_layout(raw: Raw, placed: bool) -> None:
     turned = n == n_text > 1 and (by_ids or (unit and n == dim))
     if turned or (n == n_text > 1 and (dim != width or (not known and (unit or (dim > n and not placed))))):
         other = "image_of_text" if dim == width else "vectors of the joint space of the model, after its projections"
-        fix = "save array.T, one row an item" + ("" if turned else f", if they are; otherwise give {other}")
+        fix = "save array.T, one row per item" + ("" if turned else f", if they are; otherwise give {other}")
         raise BadInput(f"the arrays look like (dim, item), {images.shape} and {texts.shape}", where=raw.where, fix=fix)
     for side, rows, names in zip(raw.sides, raw.arrays, (raw.image_ids, raw.text_ids), strict=True):
         empty = constant_rows(rows) & ~np.isinf(rows[:, 0])
@@ -141,7 +143,10 @@ def refuse_score_layout(raw: Raw, captions_per_image: int | None, limited: bool 
         owners = np.repeat(np.arange(n), times) if owners is None and raw.text_ids is None else owners
         padding = owners is not None and len(owners) == n_text and set(owners[kept]) == set(owners)
         fix = PADDED if padding and not kept.all() else TOGETHER
-        fix += f"; or say which items are none: {spell('candidates', 'FILE')}, {spell('exclude', 'FILE')}" * lowest
+        fix += (
+            f"; or say which items are not candidates: {spell('candidates', 'FILE')}, {spell('exclude', 'FILE')}"
+            * lowest
+        )
         raise BadInput(what, where=raw.where, fix=fix)
     known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
     if known or n != n_text or not MIN_LINE <= n <= MAX_SQUARE or not np.isfinite(scores).all():
@@ -181,7 +186,10 @@ def rows_of_blocks(raw: Raw) -> Raw:
     n, times, dim = raw.texts.shape
     last = np.bincount(equal_rows(raw.texts[:, -1])).max()
     if n >= MIN_LINE and last > max(2, MIN_SHARE_NEAR / 2 * n):
-        what = f"one vector is the last of the {times} texts of {last:,} of {n:,} images, as that of an empty caption"
+        what = (
+            f"one vector is the last of the {times} texts of {last:,} of {n:,} images, as if it encoded an empty "
+            "caption"
+        )
         raise BadInput(what, where=raw.where, fix="save texts as (text, dim) without padding, and give image_of_text")
     note(f"texts of shape {raw.texts.shape} are read as (image, caption, dim)")
     texts, owners = raw.texts.reshape(n * times, dim), np.repeat(np.arange(n), times)
@@ -207,9 +215,9 @@ def one_row_an_image(raw: Raw, declared: bool = False) -> Raw:
         return raw  # images that are equal, and each has its texts
     unit = raw.images / np.linalg.norm(raw.images, axis=1, keepdims=True)
     if len(far := np.flatnonzero(np.linalg.norm(unit - unit[rows][group], axis=1) > MAX_DISTANCE)):
-        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_named(ids, far[0])} have one image id, and differ"
-        what = f"{of_class}: the id is that of a class"
-        fix = "save an id of its own for every image, such as its file; give ids of classes as judgements: "
+        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_named(ids, far[0])} have the same image id but differ"
+        what = f"{of_class}: the ids look like class ids"
+        fix = "save a separate id for every image, such as its file name; pass ids of classes as judgements: "
         raise BadInput(what, where=raw.where, fix=fix + spell("judgements", "NAME=labels:FILE"))
     words, paired = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images", n == len(raw.texts)
     if given is None and paired:
@@ -218,7 +226,7 @@ def one_row_an_image(raw: Raw, declared: bool = False) -> Raw:
         # Rows as they are in the file, or as they are without the repeated ones.
         given, holds = given if paired and np.array_equal(given, group) else group[given], "rows"
         if paired and not np.array_equal(given, group):
-            what = f"{words}, and image_of_text gives texts to other images"
+            what = f"{words}, but image_of_text assigns texts to other images"
             raise BadInput(what, where=raw.where, fix="give every image once, with image_of_text for these rows")
     note(words)
     arrays, derived = (raw.images[rows], raw.texts), raw.derived or raw.image_of_text is None
@@ -358,7 +366,7 @@ def align_embeddings(
     for side, array, ids in zip(raw.sides, raw.arrays, (raw.image_ids, raw.text_ids), strict=True):
         if ids is not None and len(ids) != len(array):
             what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
-            raise BadInput(what, where=where, fix="save one id a row")
+            raise BadInput(what, where=where, fix="save one id per row")
         if array.dtype == np.float64 and _rounds(array):
             rounded.append(side)
         if array.dtype == np.float16:
@@ -392,7 +400,10 @@ def only(raw: Raw, split: TestSet) -> Raw:
         (rows[kept_rows], None if ids is None else ids[kept_rows])
         for (rows, ids, _), kept_rows in zip(sides, kept, strict=True)
     )
-    note(f"not used, of other items: {count_of(others[0], 'image')} and {count_of(others[1], 'caption')}")
+    note(
+        f"not used, because they belong to other items: {count_of(others[0], 'image')} and "
+        f"{count_of(others[1], 'caption')}"
+    )
     return replace(
         raw, arrays=(images, texts), image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None
     )
@@ -440,21 +451,21 @@ def align_scores(
     for side, ids, n, other in ((one, raw.image_ids, n_image, n_text), (two, raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
             turned = "; the matrix looks transposed" if len(ids) == other else ""
-            what = f"score matrix has shape {scores.shape} and there are {len(ids):,} {side} ids{turned}"
-            items = "a query and one column an item" if raw.sides == QUERIES else "an image and one column a text"
+            what = f"score matrix has shape {scores.shape}, but there are {len(ids):,} {side} ids{turned}"
+            items = "per query and one column per item" if raw.sides == QUERIES else "per image and one column per text"
             raise BadInput(what, where=where, fix=f"save scores with one row {items}")
     try:
         found = _matched(raw, split, captions_per_image, captions, judged)
     except SidesSwapped as error:
         what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
-        raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
+        raise BadInput(what, where=where, fix="save scores.T: one row per image and one column per text") from None
     if square and unnamed and typed and found.split.image_of is None:  # nothing else shows that a matrix is turned
         what = f"the rows of a square score matrix {scores.shape} with judgements may be images or texts"
         raise BadInput(what, where=where, fix=fix)
     if square and unnamed and found.split.name == "custom":
-        note("a square matrix without ids: its rows are taken to be images and its columns texts")
+        note("a square matrix without ids: its rows are read as images and its columns as texts")
     if scores.dtype == np.float16:
-        warn("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
+        warn("scores are float16: many pairs tie although they have different scores in float32; save float32 scores")
     return found, scores
 
 
@@ -467,11 +478,11 @@ def _matched(
     if strings is None or isinstance(split, TestSet) or raw.sides == QUERIES:
         return found
     if found.split.name != "custom":
-        note(f"the captions in the file are not used: those of {found.split.name} are declared")
+        note(f"the captions in the file are not used: {found.split.name} has its own captions")
         return found
     if len(strings) != raw.n_text:
         what = f"{count_of(len(strings), 'caption')} for {count_of(raw.n_text, 'text row')}"
-        raise BadInput(what, where=raw.where, fix="save one caption a text row")
+        raise BadInput(what, where=raw.where, fix="save one caption per text row")
     if (rows := found.rows[1]) is not None:
         strings = tuple(strings[row] for row in rows.tolist())
     return replace(found, split=found.split.with_texts(strings))
@@ -490,7 +501,9 @@ def align_lists(runs: Sequence[Pairs], name: TestSet | str | None) -> tuple[Test
         UsageError: ``custom`` or an unknown split.
     """
     if name == "custom":
-        what = "retrieved lists do not have the image of every caption, so they need a declared split or judgements"
+        what = (
+            "retrieved lists do not say which image a caption belongs to, so they need a declared split or judgements"
+        )
         lists = f"{spell('judgements', 'NAME=FILE')} of these lists"
         fix = f"give {spell('split', 'NAME')} of `vsebench data list`, or {lists}"
         raise UsageError(what, fix=fix)
@@ -503,7 +516,7 @@ def align_lists(runs: Sequence[Pairs], name: TestSet | str | None) -> tuple[Test
         assert direction is not None  # it is placed
         if direction in found:
             what = f"holds {split.way(direction)}, as does {origin[direction]}"
-            raise BadInput(what, where=pairs.where, fix="give one run a direction")
+            raise BadInput(what, where=pairs.where, fix="give one run per direction")
         queries, gallery = (len(split.side(side).ids) for side in SIDES[direction])
         order, ties = np.argsort(placed.query, kind="stable"), None
         query = placed.query[order]
@@ -549,8 +562,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
         if np.concatenate(known).mean() > 0.5:
             return split
     raise UnknownItems(
-        f"query ids such as '{shown(queries[0][0])}' belong to no declared split that is installed "
-        f"({', '.join(splits.names())})",
+        f"query ids such as '{shown(queries[0][0])}' belong to no installed split ({', '.join(splits.names())})",
         where=runs[0].where,
         fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed; "
         f"or give judgements of these lists: {spell('judgements', 'NAME=FILE')}",

@@ -142,7 +142,7 @@ def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
     document = parse_json(text, path)
     found, others = (document.get(key) if isinstance(document, dict) else None for key in (inside, beside))
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise BadInput(f"is no JSON array of objects under {inside}", where=path)
+        raise BadInput(f"is not a JSON array of objects under {inside}", where=path)
     known = {str(other.get(image)): other for other in others if isinstance(other, dict)} if beside and others else {}
     return [(f"{inside}[{i}]", {**known.get(str(record.get(image)), {}), **record}) for i, record in enumerate(found)]
 
@@ -176,7 +176,7 @@ def annotated_images(listed: str, folder: str, image: str, captions: Sequence[st
         path = one_file(source, listed)
         parts = parse_json(read_text(path), path)
         if not isinstance(parts, dict) or not all(isinstance(names, list) for names in parts.values()):
-            raise BadInput("is no JSON object of lists of files", where=path)
+            raise BadInput("is not a JSON object of lists of files", where=path)
 
         def rows() -> Iterator[Record]:
             for name in (str(name) for names in parts.values() for name in names):
@@ -205,7 +205,7 @@ def names_and_lines(names: str, files: Sequence[str]) -> Layout:
             records: Iterable[Record] = ((f"line {i}", {"image": a, "caption": b}) for i, (a, b) in enumerate(pairs, 1))
             yield language, record_rows(records, _PLAIN, str(lines))
 
-    return Layout("names of images, and captions in the same order, one a line, a file for each language", read)
+    return Layout("names of images, and captions in the same order, one per line, a file for each language", read)
 
 
 def pool(annotations: str, names: str) -> Layout:
@@ -216,7 +216,7 @@ def pool(annotations: str, names: str) -> Layout:
         gallery = _names(require(source, f"{names}.txt", f"{names}.npy"))
         captions = parse_json(read_text(path), path)
         if not isinstance(captions, dict) or not all(isinstance(found, list) for found in captions.values()):
-            raise BadInput("is no JSON object of lists of captions", where=path)
+            raise BadInput("is not a JSON object of lists of captions", where=path)
         stems = [Path(name).stem for name in gallery]
         if absent := captions.keys() - set(stems):
             what = f"{count_of(len(absent), 'image is', 'images are')} not in {names} (first: {min(absent)})"
@@ -268,7 +268,7 @@ def described_clips(descriptions: str, part: str) -> Layout:
         )
         yield "", record_rows(records, _PLAIN, str(path))
 
-    return Layout("lines of an id and a caption, and the ids of the test set, one a line", read)
+    return Layout("lines of an id and a caption, and the ids of the test set, one per line", read)
 
 
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
@@ -283,12 +283,12 @@ def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) 
     if not is_folder(source):
         if len(languages) > 1:
             fix = "give their folder, or build one language, as in xtd10:de"
-            raise UsageError("is one file, and every language has its own", where=source, fix=fix)
+            raise UsageError("is one file, but every language has its own", where=source, fix=fix)
         for file in files:
             pattern = "(^|/)" + re.escape(file).replace(r"\{\}", "([a-z]{2,3})") + "$"
             named = re.search(pattern, source.as_posix().removesuffix(".gz"))
             if named and named[2] != languages[0]:
-                what = f"is the file of '{named[2]}' by its name, and '{languages[0]}' is built"
+                what = f"is the file of '{named[2]}' by its name, but '{languages[0]}' is built"
                 raise UsageError(what, where=source, fix="give the file of this language, or the folder")
         yield languages[0], source
         return

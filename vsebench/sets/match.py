@@ -111,18 +111,18 @@ def _recognise(file: Raw) -> str:
     if found and source_of(found[0]).line(found[0]).available == "absent":
         first, *found = found
         if len(found) < 2:
-            taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
-            note(f"the ids are those of {first}, which is not built here: {taken}")
+            taken = f"{found[0]} is used" if found else "the items of the file are ranked, as a custom split"
+            note(f"the ids belong to {first}, which is not built here: {taken}")
             return (found or ["custom"])[0]
     if found and (len(found) == 1 or not splits.is_own(found[0])):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         if others:
             several = f"{first} and of {' and '.join(others)}"
-            note(f"the ids are those of {several}: {first} is taken ({options} takes another)")
+            note(f"the ids belong to {several}: {first} is used ({options} chooses another)")
         return first
     if found:
-        what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
+        what = f"the ids belong to the data sets {', '.join(found[:-1])} and {found[-1]}"
         raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
     return _by_most_ids(file, splits.names())
 
@@ -143,7 +143,7 @@ def _part(file: Raw, name: str) -> str:
     try:
         splits.declared(name)
     except UsageError as error:
-        error.also("or name every file after its language, as in de=FILE, or save the ids of the set")
+        error.also("or give every file its language, as in de=FILE, or save the ids of the set")
         raise
     return name
 
@@ -253,11 +253,11 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
         if len(unknown):
             counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
             parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
-        raise BadInput("; ".join(parts), where=where, fix=f"encode every {side} of the split and nothing else")
+        raise BadInput("; ".join(parts), where=where, fix=f"encode exactly the {side}s of the split")
     return np.argsort(at)
 
 
-OWN_IDS = "give every text an id of its own; ids of their images are image_id_of_text"
+OWN_IDS = "give every text its own id; save the ids of their images as image_id_of_text"
 
 
 class RepeatedIds(BadInput):
@@ -282,7 +282,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
     weight: Weight = "detail"
     of_queries = file.sides == QUERIES
     if of_queries and not judged:
-        what = "holds queries and a corpus, and nothing says which items are relevant"
+        what = "holds queries and a corpus, but no judgements say which items are relevant"
         raise BadInput(what, where=file.where, fix=f"give {spell('judgements', 'FILE')} (qrels: query, item, grade)")
     known = None if of_queries else known_owners(file, captions, judged)
     if not judged:
@@ -301,11 +301,11 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
         times = captions_per_image
         if times and not np.array_equal(image_row, np.arange(file.n_text) // times):
             words = words or ("equal rows are one image" if file.derived else "")
-            what = f"{spell('captions_per_image', times)} contradicts what the rows say{words and f': {words}'}"
+            what = f"{spell('captions_per_image', times)} contradicts the rows{words and f': {words}'}"
             raise UsageError(what, where=file.where, fix="leave it out")
     else:
         weight = "decision"
-        words, each = "no text has an image: judgements alone say what is relevant", file.n_text / file.n_image
+        words, each = "no text has an image: only judgements say what is relevant", file.n_text / file.n_image
         if each.is_integer() and file.image_ids is None and file.text_ids is None:
             words += f" ({spell('captions_per_image', round(each))} if text rows follow the images in order)"
         if captions_per_image is not None or not judged:
@@ -345,8 +345,8 @@ def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) 
         named = f" (first: image row {first}{name})"
     of = f"of the {n_image:,} images"
     return (
-        f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: candidates in text-to-image, and no "
-        "queries in image-to-text"
+        f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: they are candidates in "
+        "text-to-image, but not queries in image-to-text"
     )
 
 
@@ -406,7 +406,7 @@ def _in_rows(split: TestSet, lines: Sequence[str], path: Path | None = None) -> 
         unit, verb = ("line", "holds") if path is not None else ("string", "captions has")
         given, wanted = count_of(len(lines), unit), count_of(len(split.columns.ids), "caption")
         what = f"{verb} {given} for the {wanted} of split '{split.name}'"
-        fix = f"give one caption a {'line' if path is not None else 'vector'}, in the order of the text vectors"
+        fix = f"give one caption per {'line' if path is not None else 'vector'}, in the order of the text vectors"
         raise BadInput(what, where=path, fix=fix)
     rows = order(split, "caption")
     return tuple(lines) if rows is None else tuple(lines[i] for i in rows.tolist())
@@ -428,7 +428,7 @@ def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ..
         # Rows correspond only if both have the captions of the same images.
         if not _same_images(rows.image_id, split):
             raise BadInput(
-                "has captions of other images than the embeddings, whose texts have no ids but row numbers",
+                "has captions of other images than the embeddings, whose texts have row numbers but no ids",
                 where=where,
                 fix="give text_ids with the embeddings, or the captions in the order of the text vectors",
             )
@@ -462,7 +462,7 @@ def _coco_captions(split: TestSet) -> tuple[str, ...]:
     """The captions of a custom split whose caption ids are those of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom split are not known",
-        fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption a line, or .jsonl)",
+        fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption per line, or .jsonl)",
     )
     ids = split.columns.ids
     try:

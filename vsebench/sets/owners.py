@@ -33,8 +33,9 @@ def suggestion(n_image: int, n_text: int) -> str:
     if split is None:
         return ""
     return (
-        f"{n_image:,} images and {n_text:,} texts are the numbers of {split.name}: give {spell('split', split.name)} "
-        f"if the rows are those of this set in its order (Karpathy's), or {spell('split', 'custom')} if they are not"
+        f"{n_image:,} images and {n_text:,} texts are the counts of {split.name}: give "
+        f"{spell('split', split.name)} if the rows are this set in its order (Karpathy's), or "
+        f"{spell('split', 'custom')} if they are not"
     )
 
 
@@ -91,20 +92,20 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
         return ""
     words = " and ".join("text" if side == "caption" else side for side in sides)
     if test.name == "custom":
-        return f"{what}: {in_order(words, 'those that are evaluated')}"
+        return f"{what}: {in_order(words, 'the evaluated items')}"
     other = any(test.side(side).places is not None for side in sides)
-    differs = "; those that are evaluated have another order" * other
+    differs = "; the evaluated items have another order" * other
     return f"{what}: {in_order(words, test.name, own_order(test.name))}{differs}"
 
 
 def own_order(name: str) -> str:
     """What the order of a test set is that has one of its own."""
-    return "Karpathy order" if name in DECLARED else "that of the file it was built from"
+    return "Karpathy order" if name in DECLARED else "the order of the file it was built from"
 
 
 def in_order(side: str, name: str, order: str = "") -> str:
     """How rows without ids are read: what they are of, whose order it is, and what that order is."""
-    return f"no {side} ids: rows are taken to be in the order of {name}{f' ({order})' if order else ''}"
+    return f"no {side} ids: rows are assumed to be in the order of {name}{f' ({order})' if order else ''}"
 
 
 def ranks(rows: Int) -> Int:
@@ -224,7 +225,7 @@ def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     if file.image_ids is not None and file.holds != "rows":
         readings.append((match(given, file.image_ids)[0] >= 0, "is not an image id"))
     if not readings:
-        what = f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids"
+        what = f"the image of every text is given by id (first: {shown(given[0])}), but the image rows have no ids"
         fix = "save the ids of the images too, or image_of_text, the row (counted from 0) of every text's image"
         return BadInput(what, where=file.where, fix=fix)
     known = max((fits for fits, _ in readings), key=np.sum)
@@ -344,14 +345,13 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
     if named and captions_per_image is None:
         such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in named)
         raise BadInput(
-            f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
-            "image_of_text",
+            f"the ids do not give the image of a text: {such} belong to no known split, and there is no image_of_text",
             where=file.where,
             fix=f"{fix}, a file of captions with these ids ({spell('captions', 'FILE')}), or build their data set "
             "(`vsebench data list`)"
             + f", or, if the text rows follow the image rows in order, {spell('captions_per_image', 5)}"
             * (len(named) < 2),
         )
-    words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
+    words = "one text per image" if times == 1 else f"{'five' if times == 5 else times} texts per image"
     seen = "ids of no known split" if named else "no ids"
-    return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"
+    return np.arange(file.n_text) // times, f"{seen} and no image_of_text: assumed to be {words}, in order"

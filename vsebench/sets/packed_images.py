@@ -70,7 +70,7 @@ class PackedImages:
         """
         where = str(self.where)
         if not any("caption" in record for _, record in self.records):
-            what = f"has no captions beside its images; it has {', '.join(self.others) or 'nothing else'}"
+            what = f"has no captions next to its images; it has {', '.join(self.others) or 'nothing else'}"
             fix = f"call them caption, captions, text or sentences, or give {spell('captions', 'FILE')}"
             raise BadInput(what, where=where, fix=fix)
         parts = [str(record.get("split")) for _, record in self.records]
@@ -95,8 +95,8 @@ def packed_images(path: Path) -> PackedImages | None:
         for own, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
             if name in images or str(own) in names:
                 other = images[name] if name in images else images[names[str(own)]]
-                fix = "store every image once, with all its captions and an id of its own"
-                raise BadInput(f"image '{own}' is also that of {other}", where=str(image), fix=fix)
+                fix = "store every image once, with all its captions and its own id"
+                raise BadInput(f"image '{own}' is also in {other}", where=str(image), fix=fix)
             images[name], names[str(own)] = image, name
             of_file = _HUB.fullmatch(file.name)
             record = {"image": own, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
@@ -198,7 +198,9 @@ def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: 
         return {"text": [line for line in text_lines(text) if line.strip()]}
     record = parse_json(text, where)
     if not isinstance(record, dict):
-        raise BadInput(f"a JSON object is expected, found {shown(record)}", where=where, fix="write one object a file")
+        raise BadInput(
+            f"a JSON object is expected, found {shown(record)}", where=where, fix="write one object per file"
+        )
     return {key.strip().lower(): value for key, value in record.items()}
 
 

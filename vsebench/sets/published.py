@@ -106,7 +106,7 @@ SETS: dict[str, PublishedSet] = {
             "xflickrco", "images", 2_000, 2_000, "test_{}.jsonl or {}/test.jsonl of GitHub e-bug/iglue, "
             "datasets/xFlickrCO/annotations",
             layouts.records("test_{}.jsonl", "{}/test.jsonl", image="img_path", captions=CAPTION),
-            "1,000 Flickr30K and 1,000 COCO test images in one gallery, one caption each; R@1 a language and its mean",
+            "1,000 Flickr30K and 1,000 COCO test images in one gallery, one caption each; R@1 per language and mean",
             "Bugliarello et al., IGLUE: A Benchmark for Transfer Learning across Modalities, Tasks, and Languages, "
             "ICML 2022", "repository MIT; captions and images under the terms of their own sources",
             languages=("en", "de", "es", "id", "ja", "ru", "tr", "zh"),
@@ -115,7 +115,7 @@ SETS: dict[str, PublishedSet] = {
         PublishedSet(
             "xm3600", "images", 3_600, None, "captions.jsonl of captions.zip, google.github.io/crossmodal-3600",
             layouts.records("captions.jsonl", image="image/key", captions="{}.caption"),
-            "all captions of a language, about two an image; some tools take the first of every image only",
+            "all captions of a language, about two per image; some tools use the first of every image only",
             "Thapliyal et al., Crossmodal-3600: A Massively Multilingual Multimodal Evaluation Dataset, EMNLP 2022",
             "captions CC BY 4.0; images of Open Images under their own licences",
             languages=("ar", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fil", "fr", "he", "hi", "hr", "hu",
@@ -126,7 +126,7 @@ SETS: dict[str, PublishedSet] = {
             "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_{}.txt of GitHub "
             "adobe-research/Cross-lingual-Test-Dataset-XTD10, folders XTD10, MIC and STAIR",
             layouts.names_and_lines("test_image_names.txt", ("test_1kcaptions_{}.txt",)),
-            "1,000 COCO images, one caption each; R@10 from text to image a language",
+            "1,000 COCO images, one caption each; R@10 from text to image per language",
             "Aggarwal and Kale, Towards Zero-shot Cross-lingual Image Retrieval, arXiv 2012.05107; German and French "
             "of MIC, Japanese of STAIR", "Adobe's licence in LICENSE.md, for research",
             languages=("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh"),
@@ -201,8 +201,8 @@ SETS: dict[str, PublishedSet] = {
             "vatex", "videos", None, None, "vatex_public_test_english_v1.1.json or vatex_validation_v1.0.json",
             layouts.records(
                 "vatex_public_test_english_v1.1.json", "vatex_validation_v1.0.json", image="videoID", captions="enCap"
-            ), "all videos of the file, ten English captions each; many papers have half of the validation videos, "
-            "1,500 with 15,000 captions: a data set of your own",
+            ), "all videos of the file, ten English captions each; many papers have half of the validation "
+            "videos, 1,500 with 15,000 captions: build a custom data set",
             "Wang et al., VATEX: A Large-Scale, High-Quality Multilingual Dataset for Video-and-Language Research, "
             "ICCV 2019", PAGE,
         ),
@@ -237,8 +237,8 @@ SETS: dict[str, PublishedSet] = {
         PublishedSet(
             "cuhk-pedes", "images", 3_074, 6_156, "reid_raw.json of CUHK-PEDES",
             layouts.records("reid_raw.json", image="file_path", captions="captions", part="test"),
-            "3,074 test images of 1,000 persons; papers take every image of a person as right, which are labels: the "
-            "field id of the file", "Li et al., Person Search with Natural Language Description, CVPR 2017", PAGE,
+            "3,074 test images of 1,000 persons; papers count every image of the person as right: the labels are "
+            "the field id of the file", "Li et al., Person Search with Natural Language Description, CVPR 2017", PAGE,
         ),
         PublishedSet(
             "multi30k", "images", 1_000, 1_000, "test_2016_flickr.txt (image_splits) and test_2016_flickr.{} (raw) of "
@@ -314,7 +314,7 @@ def _check(found: PublishedSet, rows: CaptionRows) -> None:
     if counts != wanted:
         has = f"{wanted[1]:,} of {wanted[0]:,}" if found.captions is not None else f"{wanted[0]:,}"
         what = f"{count_of(counts[1], 'caption')} of {count_of(counts[0], 'image')}; '{found.name}' has {has}"
-        fix = "give the complete set; a part of it is a data set of your own, under another name"
+        fix = "give the complete set; build a part of it as a custom data set, under another name"
         raise BadInput(what, where=rows.origin, fix=fix)
     if found.sha256 and rows_sha256(rows) != found.sha256:
         what = f"these are not the ids of '{found.name}', or in another order (the numbers are right)"

@@ -247,7 +247,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionR
     name, fix = split.name, f"give one of: {'; '.join(split.sources)}"
     n_image, n_caption = len(rows.images()[0]), len(rows.caption_id)
     if split.order == "file":
-        what, fix = f"the ids of '{name}' are not those that were declared", f"build it again: {again or rebuild(name)}"
+        what, fix = f"the ids of '{name}' differ from the declared ids", f"build it again: {again or rebuild(name)}"
     elif (n_image, n_caption) != (split.images, split.captions):
         what = f"{count_of(n_caption, 'caption')} of {count_of(n_image, 'image')}; "
         what += f"'{name}' has {split.captions:,} of {split.images:,}"

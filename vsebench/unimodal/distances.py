@@ -49,7 +49,7 @@ class LabelDistance:
         """Refuse another number of labels than items; raises BadInput."""
         if self.labels is not None and self.labels != items:
             what = f"holds {count_of(self.labels, 'label')} for {count_of(items, 'item')}"
-            raise BadInput(what, where=self.where, fix="give one label an item")
+            raise BadInput(what, where=self.where, fix="give one label per item")
 
 
 def of_items(between: Callable[[Int, Int], Float]) -> Lists:
@@ -109,8 +109,8 @@ def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelD
         BadInput: more than one number an item, or a missing one: NaN, or an empty string.
     """
     if labels.size != len(labels):
-        what = f"labels have shape {labels.shape}, and an item has one class"
-        raise BadInput(what, where=where, fix="save one class an item, or give label vectors as they are")
+        what = f"labels have shape {labels.shape}, but an item has one class"
+        raise BadInput(what, where=where, fix="save one class per item, or give label vectors as they are")
     flat = labels.ravel()
     lost = np.flatnonzero(flat == "" if flat.dtype.kind == "U" else np.isnan(flat.astype(np.float64)))
     if len(lost):
@@ -158,7 +158,7 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
     def rows(chosen: Selection, some: slice) -> Float:
         items, queries, gallery = chosen.items, len(chosen.queries), len(chosen.gallery)
         if given.shape not in ((items, items), (queries, items), (queries, gallery)):
-            of = f"there are {items:,} items, {queries:,} queries, {gallery:,} others"
+            of = f"there are {items:,} items, {queries:,} queries, {gallery:,} gallery items"
             fix = f"give {items} x {items}" + ("" if queries == items else f" or {queries} x {gallery}")
             raise BadInput(f"distances have shape {given.shape}; {of}", where=where, fix=fix)
         picked = given[chosen.queries[some] if len(given) == items else some]

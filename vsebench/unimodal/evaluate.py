@@ -271,7 +271,7 @@ def _report(
         units = TestSet.captioned("custom", queries, queries, np.arange(len(queries)))
         results = assemble.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"
-    sizes += "; a query is no candidate of its own list" if chosen.kept else "; no query is among them"
+    sizes += "; a query is not a candidate in its own list" if chosen.kept else "; no query is among them"
     fields = {
         "vsebench": __version__,
         "split": f"custom#{_fingerprint(ids, chosen)}",

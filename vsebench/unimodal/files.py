@@ -119,11 +119,11 @@ def _read(
 ) -> Raw:
     raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
     if raw.values.ndim == 0 or 0 in raw.values.shape:
-        raise BadInput(f"{field.words} have shape {raw.values.shape}", where=path, fix="save one row an item")
+        raise BadInput(f"{field.words} have shape {raw.values.shape}", where=path, fix="save one row per item")
     ids, n = raw.image_ids, len(raw.values)
     if ids is not None and len(ids) != n:
         what = f"holds {count_of(len(ids), 'id')} for {count_of(n, 'row')}"
-        raise BadInput(what, where=path, fix="save one id a row")
+        raise BadInput(what, where=path, fix="save one id per row")
     if ids is not None and len(np.unique(ids)) != n and not repeated:
         unique, count = np.unique(ids, return_counts=True)
         raise BadInput(f"id {unique[count > 1][0]} occurs more than once", where=path, fix="give every row its own id")

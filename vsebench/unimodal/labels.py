@@ -20,9 +20,9 @@ from .masks import miou
 
 KINDS: dict[str, str] = {
     "euclidean": "Euclidean distance of label vectors (item, ...), such as poses",
-    "precomputed": "given distances: (item, item), or one row a query and one column a gallery item",
+    "precomputed": "given distances: (item, item), or one row per query and one column per gallery item",
     "miou": "1 - mean intersection over union of masks (item, height, width); :ignore=N for pixels without a label",
-    "wmd": "word mover's distance between the caption sets of images; :FILE names the word vectors",
+    "wmd": "word mover's distance between the caption sets of images; :FILE gives the word vectors",
 }
 
 READINGS = ("classes", "numbers")  # of labels with one value an item
@@ -58,7 +58,9 @@ def read_labels(
         from .wmd import read_caption_sets
 
         if key is not None:
-            raise UsageError(f"{spell('labels_key')} names an array, and captions have none", fix="leave it out")
+            raise UsageError(
+                f"{spell('labels_key')} is the name of an array, but captions have none", fix="leave it out"
+            )
         return read_caption_sets(path, argument, ids)
     with logged() as log:
         read = read_labels_array(path, modality, key)
@@ -120,7 +122,7 @@ def _decide(read: Raw, labels_are: str | None) -> str:
     """The distance for labels of this shape and type; UsageError when several fit."""
     values = read.values
     if labels_are == "numbers" and values.dtype.kind == "U":
-        what = f"holds strings such as '{values.flat[0]}', which are no numbers"
+        what = f"holds strings such as '{values.flat[0]}', which are not numbers"
         raise UsageError(what, where=read.where, fix=f"give {spell('labels_are', 'classes')}")
     if labels_are is not None:
         return "classes" if labels_are == "classes" else "euclidean"

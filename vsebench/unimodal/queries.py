@@ -63,19 +63,19 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
     kept = keep or queries is None
     chosen = np.arange(n) if queries is None else np.asarray(queries, np.int64)
     if not len(chosen):
-        raise BadInput("names no query", where=where, fix="name at least one item")
+        raise BadInput("has no query", where=where, fix="give at least one item")
     if chosen.min() < 0 or chosen.max() >= n:
         bad = int(chosen[(chosen < 0) | (chosen >= n)][0])
         raise BadInput(f"query {bad} is not a row of {n:,} items", where=where, fix="count rows from 0")
     found, count = np.unique(chosen, return_counts=True)
     if len(found) < len(chosen):
-        raise BadInput(f"query {found[count > 1][0]} is named twice", where=where, fix="name every query once")
+        raise BadInput(f"query {found[count > 1][0]} occurs twice", where=where, fix="give every query once")
     gallery = np.arange(n) if kept else np.setdiff1d(np.arange(n), chosen)
     if len(gallery) - kept < 1:
         fix = (
             "give at least two items"
             if kept
-            else f"name fewer queries, or leave them in the gallery ({spell('keep_queries', True)})"
+            else f"give fewer queries, or leave them in the gallery ({spell('keep_queries', True)})"
         )
         of = f"of {count_of(n, 'item')}"
         raise BadInput(
@@ -89,9 +89,7 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
 def first_queries(count: int, n: int) -> Int:
     """The indices of the first ``count`` of ``n`` items, (query,); raises UsageError unless 1 <= count < n."""
     if not 1 <= count < n:
-        raise UsageError(
-            f"{spell('queries')} is {count} for {count_of(n, 'item')}", fix=f"use 1 to {n - 1}, or name a file"
-        )
+        raise UsageError(f"{spell('queries')} is {count} for {count_of(n, 'item')}", fix=f"use 1 to {n - 1}, or a file")
     return np.arange(count)
 
 
@@ -102,7 +100,7 @@ def query_indices(queries: npt.NDArray[Any], n: int, where: Path | None = None) 
             raise BadInput(f"queries are {queries.dtype}", where=where, fix="give item indices or truth values")
         return queries
     if queries.shape != (n,):
-        raise BadInput(f"holds {queries.shape} truth values for {n:,} items", where=where, fix="save one an item")
+        raise BadInput(f"holds {queries.shape} truth values for {n:,} items", where=where, fix="save one per item")
     return np.flatnonzero(queries)
 
 
@@ -124,7 +122,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
     path = Path(text)
     kind = sniff(path)
     readable = kind.name in ("npy", "text")
-    expect(path, kind, readable, "a list of queries", "give .npy, or text with one id a line")
+    expect(path, kind, readable, "a list of queries", "give .npy, or text with one id per line")
     if kind.name == "npy":
         member = npy_member(path)
         if member.dtype == "bool":
@@ -134,11 +132,13 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         try:
             row_of = [line.strip() for line in text_lines(read_text(path))]
         except BadInput as error:
-            raise BadInput(error.what, where=path, fix="give one id or row number a line") from error
+            raise BadInput(error.what, where=path, fix="give one id or row number per line") from error
         named = as_ids(text_array([w for w in row_of if w], "queries", path), "queries", path)
     if ids is None:
         if named.dtype.kind != "i":
-            raise BadInput(f"names '{named[0]}', but the items have no ids", where=path, fix="give row numbers from 0")
+            raise BadInput(
+                f"has the id '{named[0]}', but the items have no ids", where=path, fix="give row numbers from 0"
+            )
         return np.asarray(named, np.int64)
     return locate(ids, named, path)
 

@@ -65,8 +65,8 @@ class Resident:
         if found := int(self.outside):
             self.outside.zero_()
             raise DeviceFault(
-                f"the products of the device {self.device} are less precise than they have to be: {found:,} scores "
-                "are further from the canonical ones than the bound",
+                f"the products of the device {self.device} are not precise enough: {found:,} scores are further "
+                "from the canonical ones than the bound",
                 fix=f"use {spell('backend', 'numpy')}, or switch TF32 and emulated products off for this device",
             )
 

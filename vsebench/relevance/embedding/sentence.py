@@ -49,7 +49,7 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
         identity = f"{path.name}#{_fingerprint(vectors, path)}"
     else:
         if argument is None:
-            note(f"no encoder is named, {MINILM} is used")
+            note(f"no encoder is given: {MINILM} is used")
         if test.columns.texts is None:
             what = f"sentence needs the captions of split '{test.name}', which are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
@@ -70,11 +70,11 @@ def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
     Raises:
         BadInput: not a file of vectors, or vectors of other captions.
     """
-    stored, column = read_array(path, TEXTS, "save one vector a caption of the split with np.save"), test.columns
+    stored, column = read_array(path, TEXTS, "save one vector per caption of the split with np.save"), test.columns
     rows = len(column) if stored.text_ids is None else len(stored.text_ids)
     if len(stored.values) != rows:
         items = f"{column.plural} of split '{test.name}'" if stored.text_ids is None else "text ids"
-        fix = "save one vector a caption, in the order of the split, or with their text_ids"
+        fix = "save one vector per caption, in the order of the split, or with their text_ids"
         raise BadInput(f"{len(stored.values):,} vectors for {rows:,} {items}", where=path, fix=fix)
     if stored.text_ids is None:
         note(owners.order_note(path.name, [column.name], test))

@@ -343,7 +343,7 @@ def add_agreeing(tuples: Tuples, source: str | os.PathLike[str], note: Callable[
             if text not in cached.row or (text in cached.broken and text not in tuples.broken):
                 new.append(text)
             elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
-                fix = "run: vsebench cache spice --clear  (when those of the file are the right ones)"
+                fix = "run: vsebench cache spice --clear  (if the file has the right tuples)"
                 raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
         append(select(tuples, new))
     return len(new)

@@ -76,7 +76,7 @@ class ChoiceSet:
         again, count = Counter(item.id for item in self.items).most_common(1)[0]
         if count > 1:
             what = f"{count:,} items of '{self.name}' have the id '{again}'"
-            raise BadInput(what, fix="give every item an id of its own")
+            raise BadInput(what, fix="give every item its own id")
         if len({len(item.images) for item in self.items}) > 1:
             raise BadInput(f"'{self.name}' has items with one image and items with two", fix="make two sets of them")
 

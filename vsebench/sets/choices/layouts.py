@@ -77,7 +77,7 @@ def _own(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
         fix = "give one image and two or more captions, or two images and the caption of each"
         raise BadInput(what, where=spot, fix=fix)
     if not 0 <= right < len(captions):
-        what = f"field 'right' is {right}, and there are {len(captions)} captions"
+        what = f"field 'right' is {right}, but there are {len(captions)} captions"
         raise BadInput(what, where=spot, fix="give the number of the right caption, from 0")
     others = {"id": key, "category": "all", "group": images[0], **record}
     name, category, group = (str(field(others, x, (str, int), spot)) for x in ("id", "category", "group"))
@@ -141,7 +141,7 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
     if absent := sorted({*chosen.files} - {stem for stem, *_ in records}):
         of = f"of the {len(chosen.files)} files of {chosen.name}"
         counted = count_of(len(absent), f"{of} is", f"{of} are")
-        notes.append(f"{counted} not here ({', '.join(absent)}): results are of the others, not of the complete set")
+        notes.append(f"{counted} not here ({', '.join(absent)}): results cover the others, not the complete set")
     return _of_records(chosen.name if chosen.source else _parts(path)[0], chosen, records, tuple(notes))
 
 
@@ -192,7 +192,7 @@ def _records(path: Path) -> Iterable[Record]:
         document = [document]
     for key, record in document.items() if isinstance(document, dict) else enumerate(document):
         if not isinstance(record, dict):
-            fix = "give an object of items, a list of items, or one item a line"
+            fix = "give an object of items, a list of items, or one item per line"
             raise BadInput(f"item {key} is {shown(record)}, expected an object", where=path, fix=fix)
         yield stem, str(key), record, f"{path}: item {key}"
 

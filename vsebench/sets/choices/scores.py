@@ -64,9 +64,9 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     """
     notes = order_of_pairs(items)
     if opened(path).kind.matrix:
-        raw = read_array(path, SCORES, "save a row an item", matrix=False, ids=((ITEM_IDS,), (), ()))
+        raw = read_array(path, SCORES, "save one row per item", matrix=False, ids=((ITEM_IDS,), (), ()))
         if raw.image_ids is None:
-            words = f"no item ids: rows are taken to be in the order of {items.name} (that of its files)"
+            words = f"no item ids: rows are assumed to be in the order of {items.name} (the order of its files)"
             return check_scores(raw.values, items, path), (words, *notes)
         rows = list(zip(map(str, raw.image_ids.tolist()), raw.values, strict=True))
     else:
@@ -107,13 +107,13 @@ def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None 
     """
     n, images, width = shape = items.shape
     if len(values) != n or values.size != n * images * width:
-        what = f"scores of shape {values.shape}, and '{items.name}' has {n:,} items with {width} captions"
+        what = f"scores of shape {values.shape}, but '{items.name}' has {n:,} items with {width} captions"
         fix = f"give shape {(n, width) if images == 1 else shape}, in the order of the set, or CSV or JSON by id"
         raise BadInput(what, where=where, fix=fix)
     out, exists = np.array(values, np.float64).reshape(shape), items.exists[:, None]
     bad = np.flatnonzero((exists & ~np.isfinite(out)).any((1, 2)))
     if len(bad):
-        what = f"item '{items.items[bad[0]].id}' has a score that is no finite number ({len(bad):,} such items)"
+        what = f"item '{items.items[bad[0]].id}' has a score that is not a finite number ({len(bad):,} such items)"
         raise BadInput(what, where=where, fix="give a finite score for every caption of an item")
     return np.where(exists, out, np.nan)
 
