@@ -162,7 +162,7 @@ def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | No
         return Part("summary", "Summary", tables=tuple(shown.tables))
     rules = Rules(level=float(same["ci"]), resamples=same["resamples"], seed=same["seed"])
     more = {"force": same["force"], "threads": same["threads"]}
-    tables = tuple(tested(systems, metrics, rules, intervals=True, shown=True, **more).tables)
+    tables = tuple(tested(systems, metrics, rules, intervals=True, shown=True, runs=False, **more).tables)
     values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
     folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []
     folded.append(("Tests of every pair of systems", tuple(tables[len(values) :])))
