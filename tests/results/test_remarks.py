@@ -14,7 +14,7 @@ import vsebench as vb
 from tests import reports
 from tests.commands import cli
 from tests.messages import Refuses
-from vsebench.results.render import Rendered
+from vsebench.results.render import Result
 from vsebench.results.report import Report
 
 TIED = np.repeat(np.eye(4), 6, axis=0)  # six images share a vector
@@ -33,7 +33,7 @@ def tied() -> Report:
     return evaluate()
 
 
-def in_every_format(result: Rendered, warning: str) -> None:
+def in_every_format(result: Result, warning: str) -> None:
     tex = [line for line in result.to_latex().splitlines() if warning in line]
     assert len(tex) == 1 and tex[0].startswith("% warning: ")
     assert "warning: " + warning.split(";")[0][:60] in str(result)

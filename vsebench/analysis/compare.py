@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Literal
 
-from ..errors import UsageError, count_of, printable, unknown
+from ..errors import UsageError, count_of, unknown
 from ..evaluation.assemble import Key, is_median, queries_alone, some_names
 from ..metrics import Metric
 from ..metrics.suites import headlines
@@ -239,7 +239,7 @@ def tested(
     layout = _of_sets if mean else _of_one_set
     tables, paper = layout(of, systems[0].report.intervals, shared.chosen(metrics))
     return Result(
-        kind="comparison", title=printable(f"Comparison on {title_of(every)}"), tables=tables,
+        kind="comparison", title=f"Comparison on {title_of(every)}", tables=tables,
         main="values" if mean else "tests",
         settings=settings, paper=paper, systems=tuple(names), notes=tuple(notes), warnings=(*warnings, *weak),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import count_of, printable
+from ..errors import count_of
 from ..evaluation.assemble import Key
 from ..results.charts import curves
 from ..results.model import UNITS, MetricName, Resampling, bracketed, interval_kind, interval_words, printed
@@ -77,7 +77,7 @@ def in_one_table(
     drawn = curves({key: [r for r in of if r] for key, of in curved.items() if all(of)})
     names = tuple(one.name for one in systems)
     return Result(
-        kind="joint", title=printable(f"Systems on {split}"), tables=tables, main="values", settings={"split": split},
+        kind="joint", title=f"Systems on {split}", tables=tables, main="values", settings={"split": split},
         paper=(_headed(paper, heading),), panels=drawn, systems=names,
         reports={one.name: one.report for one in systems}, notes=(*every.notes, *notes), warnings=warnings,
     )  # fmt: skip

@@ -14,11 +14,12 @@ from ..log import logged
 from ..options import public, spell
 from ..relevance.sources import load_gains
 from ..results.model import check_level, check_seed
+from ..results.render import Result
 from ..sets import catalogue
 from ..sets.items import align_embeddings
 from ..types import Embeddings, Float, Modality
 from . import sources
-from .correlation import Over, Row, Study
+from .correlation import Over, Row, study
 from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
@@ -51,7 +52,7 @@ def correlate(
     over: Over = "images",
     java: str | None = None,
     bar: Bar | None = None,
-) -> Study:
+) -> Result:
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
 
     Args:
@@ -83,7 +84,7 @@ def correlate(
         >>> import vsebench
         >>> # folder: where the files of the judgements are
         >>> study = vsebench.correlate("flickr8k", gains="cider", human_data=folder, ci=0)
-        >>> [row.task for row in study.rows]
+        >>> study.to_frame().task.unique().tolist()
         ['Expert', 'CrowdFlower']
     """
     chosen = _tasks(data, tasks)
@@ -124,7 +125,7 @@ def correlate(
             ]
     order = {name: k for k, name in enumerate(chosen)}
     rows.sort(key=lambda row: (order[row.task.lower()], row.subset != "all"))
-    return Study(data, tuple(rows), settings, tuple(dict.fromkeys(notes)), level, over, seed)
+    return study(data, rows, settings, tuple(dict.fromkeys(notes)), level, over, seed)
 
 
 def _listed(names: Names | None) -> list[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, install, printable
-from ..options import check_word
-from ..relevance.sources import SOURCES, in_folds
+from ..options import check_word, either, spell
+from ..relevance.sources import heading, in_folds
 from ..types import Direction
 from .model import ARROWS, Measurement, MetricName
 from .table import arrow
@@ -72,11 +72,6 @@ class Panel:
     y: str
     marks: tuple[Mark, ...]
     percent: bool = True
-
-
-def heading(view: str) -> str:
-    """A source of relevance, as charts and tables call it."""
-    return SOURCES[view].title if view in SOURCES else view
 
 
 def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measurement]]) -> list[Panel]:
@@ -174,6 +169,34 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
             stream.write(converted(spec, kind, ppi=300, scale=1))
         written.append(path)
     return written
+
+
+def save(panels: Sequence[Panel], systems: Sequence[str], path: Path) -> None:
+    """All panels in one file, which ``check_path`` accepts; raises UsageError without any."""
+    from ..files.atomic import write_atomically
+
+    if not panels:
+        raise UsageError("no value is defined, so there is nothing to draw", fix=f"leave {spell('figure')} out")
+    content = converted(plot(panels, systems).to_json(), path.suffix.lower()[1:], ppi=300, scale=1)
+    with write_atomically(path) as stream:
+        stream.write(content)
+
+
+def check_path(path: Path) -> Path:
+    """``path`` if a chart can be written there.
+
+    Raises:
+        UsageError: another ending, or a folder that does not exist.
+        MissingPackage: altair or vl-convert-python is not installed.
+    """
+    if path.suffix.lower()[1:] not in FORMATS:
+        endings = either([f".{kind}" for kind in FORMATS])
+        raise UsageError("its ending is that of no chart", where=path, fix=f"end the name in {endings}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
+    if (lacking := missing()) is not None:
+        raise lacking
+    return path
 
 
 def converted(spec: str, kind: str, **resolution: float) -> bytes:

@@ -64,6 +64,7 @@ class Report(Result):
     tables: Sequence[Table] = field(default=(), init=False)
     panels: Sequence[Panel] = field(default=(), init=False)
     systems: tuple[str, ...] = field(default=(), init=False)
+    page: None = field(default=None, init=False)
     split: str
     signature: str
     results: tuple[Measurement, ...]
