@@ -190,8 +190,9 @@ def _summary(
         wanted = {*keys}
         shown = replace(report, results=tuple(r for r in report.results if key_of(r) in wanted))
         return Part("summary", "Summary", tables=shown.tables), [*shown.tables]
-    ways = {"intervals": True, "shown": True, "runs": False}
-    tables = tested(systems, metrics, rules, force=force, threads=threads, **ways).tables
+    tables = tested(
+        systems, metrics, rules, intervals=True, shown=True, runs=False, force=force, threads=threads
+    ).tables
     first, *others = visible(tables)  # of two systems with their tests, of more with marks
     further = [table for table in others if table.name == first.name]
     tests = [table for table in others if table not in further]
