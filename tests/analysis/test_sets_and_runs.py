@@ -171,6 +171,7 @@ def test_a_name_with_seeds_is_one_system(refuses: Refuses, tmp_path: Path):
     assert vb.compare(alone, metrics="R@1").systems == ("ours@0", "theirs@0")
     refuses(UsageError, vb.compare, {**given, "ours": given["ours@0"]})
     refuses(UsageError, vb.compare, {name: given[name] for name in ("ours@0", "ours@1")})
+    assert "ours@1" in vb.page({name: given[name] for name in ("ours@0", "ours@1")}, resamples=20).to_html()
     folders = {f"a@1/{name}": given["ours@0"] for name in "xy"}  # no runs of a@1: folders
     assert vb.compare(folders, metrics="R@1").systems == ("a@1/x", "a@1/y")
     for name, one in given.items():

@@ -17,8 +17,8 @@ import vsebench as vb
 from tests import browser as browsers
 from tests.commands import cli, refused
 from vsebench.analysis import page_queries, systems, thumbnails
-from vsebench.errors import BadInput, UsageError
-from vsebench.results import explorer
+from vsebench.errors import BadInput, UsageError, printable
+from vsebench.results import page as pages
 from vsebench.results.charts import Mark, Panel, write
 
 IMAGES, PER = 12, 3
@@ -153,10 +153,10 @@ def unpacked(packed):
 @pytest.mark.parametrize("values", [[0.0], [-5.5, np.nan, 3.25], [1e9, -1e9], [1e-9, 2e-9], [40_000.0]])
 def test_rounded_numbers(values):
     values = np.array(values)
-    packed = explorer._rounded(values)
+    packed = pages._rounded(values)
     found, known = unpacked(packed) / 10 ** packed["digits"], ~np.isnan(values)
     assert np.allclose(found[known], values[known], rtol=2e-4, atol=1e-6)
-    assert (unpacked(packed)[~known] == explorer.UNDEFINED).all()
+    assert (unpacked(packed)[~known] == pages.UNDEFINED).all()
 
 
 def test_nothing_from_outside_is_markup(written):
@@ -259,7 +259,7 @@ def test_reports_without_lists_say_how_to_get_them(monkeypatch):
     assert any("without keeps no lists" in note for note in found.notes)
     assert [r is None for r in data_of(found)["ways"]["i2t"]["rankings"]] == [False, True]
     # lists are shortened to bound the page
-    monkeypatch.setattr(explorer, "BUDGET", explorer.BYTES * IMAGES * (1 + PER) * 2)
+    monkeypatch.setattr(page_queries, "BUDGET", page_queries.BYTES * IMAGES * (1 + PER) * 2)
     found = vb.page(report(0.3), captions=CAPTIONS, resamples=50)
     assert found.settings["explorer"]["items"] == 2 and any("first 2 of 5" in note for note in found.notes)
     assert data_of(found)["ways"]["i2t"]["rankings"][0]["k"] == 2
@@ -399,7 +399,7 @@ def test_hostile_texts_are_shown_as_text(browser, written, width, dark):
         for i, text in enumerate(HOSTILE):
             listed.nth(i).click()
             heading = shown.inner_text(".query h3")
-            assert heading.startswith(explorer.printable(text.strip())[:40]), heading[:80]
+            assert heading.startswith(printable(text.strip())[:40]), heading[:80]
         listed.nth(5).click()  # long texts open
         assert len(shown.inner_text(".query h3 bdi")) < 400
         shown.click(".query h3 button")
@@ -449,7 +449,7 @@ def test_images_without_a_caption_are_no_queries(browser, tmp_path):
         page = vb.page({"mine": report})
         loaded = systems.load_systems({"mine": report})
         shown_queries, _ = page_queries.explore(loaded, list(loaded[0].results), report.items)
-        first = page_queries.shown_images(shown_queries)
+        first = page_queries.shown_images(shown_queries, report.items)
         assert set(first[: len(queries)]) == set(queries)
         page.save(tmp_path / "page.html")
         with browser.open(tmp_path / "page.html") as shown:

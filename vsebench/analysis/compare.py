@@ -186,6 +186,7 @@ def tested(
     mean: bool = False,
     threads: int | None = None,
     shown: bool = False,
+    runs: bool = True,
 ) -> Result:
     """Systems with tests between them, see ``compare``.
 
@@ -194,8 +195,9 @@ def tested(
         metrics, baseline, intervals, force, mean, threads: as for ``compare``.
         rules: how they are tested.
         shown: show the tests of all pairs; else of two systems, and of those against the baseline.
+        runs: reports ``SYSTEM@SEED`` are the runs of a system.
     """
-    every = arrange(systems, mean)
+    every = arrange(systems, mean, runs=runs)
     names = [group.name for group in every.groups]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
@@ -214,7 +216,7 @@ def tested(
     if mean:
         keys = [key for key in keys if key[0] in chosen and not is_median(key[0])]
         if not keys:
-            raise UsageError("medians have no mean over test sets", fix="name other metrics")
+            raise UsageError("medians have no mean over test sets", fix=f"name others in {spell('metrics')}")
     of_tests = frozenset(key for key in keys if key[0] in chosen)
     if not rules.permutations:
         number = len(pairs) * sum(every.by_runs or not is_median(m) for m, _ in of_tests)
@@ -417,13 +419,14 @@ def _over_sets(of: _Tested, key: Key) -> Table:
         cells += [replace(mean, mark="" if ranked else mean.mark, facts=facts), *([str(place)] if ranked else [])]
         rows.append(tuple(cells))
     arrow = way(key[1]).shown if key[1] else "both directions"
-    title = f"{name}, {arrow} · {len(of.names)} systems, {len(of.every.sets)} test sets"
+    counted = f"{count_of(len(of.names), 'system')}, {count_of(len(of.every.sets), 'test set')}"
+    title = f"{name}, {arrow} · {counted}"
     return Table("values", title, columns, tuple(rows), best="column")
 
 
 def _sets_legend(of: _Tested) -> str:
     rules, sets = of.rules, of.every.averaged
-    said = f"{UNITS} Mean: over the {len(sets)} test sets that all systems have, each with one vote. "
+    said = f"{UNITS} Mean: over {count_of(len(sets), 'test set')} that all systems have, each with one vote. "
     if of.every.by_runs:
         said += f"{runs_words(of.every, rules.level)} "
     elif rules.level:

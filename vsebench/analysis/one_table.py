@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import count_of
 from ..evaluation.assemble import Key
 from ..results.charts import curves
 from ..results.model import UNITS, MetricName, Resampling, bracketed, interval_kind, interval_words, printed
@@ -113,7 +114,7 @@ def over_runs(
 def title_of(every: Arranged) -> str:
     """The test set, or how many there are."""
     if every.several and not every.languages:
-        return f"{len(every.sets)} test sets"
+        return count_of(len(every.sets), "test set")
     return every.languages or every.groups[0].first.report.split
 
 

@@ -96,11 +96,12 @@ def page(
     how = Resampling(float(ci), resamples, seed) if ci else None
     rules = Rules(level=float(ci), resamples=resamples, seed=seed)
     summary, tables = _summary(systems, every, metrics, rules, force, threads)
-    found, absent = page_queries.explore(systems, keys, split)
+    found, left_out = page_queries.explore(systems, keys, split)
     if images is not None:
-        shown = [] if found is None else page_queries.shown_images(found)
-        made, notes = thumbnails.make(images, split, shown)  # wrong images are an error also where nothing shows them
-        found = None if found is None else replace(found, thumbnails=made, notes=(*found.notes, *notes))
+        first = [] if found is None else page_queries.shown_images(found, split)
+        made, notes = thumbnails.make(images, split, first)  # wrong images are an error also where nothing shows them
+        if found is not None:
+            found, left_out = found | {"thumbnails": made}, [*left_out, *notes]
     summary = _with_charts(summary, systems, keys, split, unknown, how, threads)
     summary = replace(summary, notes=(*repeated, *summary.notes))
     agreeing = keys if metrics is not None else _keys_of(headlines(m for m, _ in keys if m.unit != "rank"), keys)
@@ -112,13 +113,13 @@ def page(
     return Result(
         kind="page", title=heading, main="results" if len(systems) == 1 else "tests", panels=panels,
         tables=tables,
-        systems=tuple(names), page=partial(pages.page, heading, names, parts, found, absent, warned),
+        systems=tuple(names), page=partial(pages.page, heading, names, parts, found, left_out, warned),
         settings={
             "split": of_set, "systems": names, "signatures": [s.report.signature for s in systems],
             "parts": [part.title for part in parts], "charts": [panel.name for panel in panels],
-            "explorer": None if found is None else found.facts,
+            "explorer": None if found is None else page_queries.facts_of(found),
         },
-        notes=(*(note for part in parts for note in part.notes), *absent, *(found.notes if found else ())),
+        notes=(*(note for part in parts for note in part.notes), *left_out),
         warnings=warned,
     )  # fmt: skip
 
@@ -189,7 +190,9 @@ def _summary(
         wanted = {*keys}
         shown = replace(report, results=tuple(r for r in report.results if key_of(r) in wanted))
         return Part("summary", "Summary", tables=shown.tables), [*shown.tables]
-    tables = tested(systems, metrics, rules, intervals=True, shown=True, force=force, threads=threads).tables
+    tables = tested(
+        systems, metrics, rules, intervals=True, shown=True, runs=False, force=force, threads=threads
+    ).tables
     first, *others = visible(tables)  # of two systems with their tests, of more with marks
     further = [table for table in others if table.name == first.name]
     tests = [table for table in others if table not in further]

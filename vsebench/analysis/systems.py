@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def _checked(report: Report, path: str | os.PathLike[str], recompute: bool = Fal
 
 
 def load_all(path: str | os.PathLike[str]) -> list[Report]:
-    """The report in a JSON file, or those of a joint table; raises as ``load``."""
+    """The report in a JSON file, or those of a table of several; raises as ``load``."""
     return [_checked(report, path) for _, report in read_all(Path(path), parse)]
 
 
@@ -121,16 +122,14 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
         raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
     loaded: list[tuple[str | None, Path | Report, str | None, Report]] = []
     for own, source in _given([reports, *more] if more else reports):  # type: ignore[list-item]
-        found: list[tuple[str | None, Report]] = (
-            [(None, source)]
-            if isinstance(source, Report)
-            else [(name, _checked(report, source)) for name, report in read_all(source, parse)]
-        )
-        joint = found[0][0] is not None
-        if joint and own is not None:
-            raise UsageError(f"holds {len(found)} systems with names", where=str(source), fix=f"leave out '{own}='")
-        where = str(source) if isinstance(source, Path) else None
-        loaded += [(name, report, where, report) if joint else (own, source, where, report) for name, report in found]
+        if isinstance(source, Report):
+            loaded.append((own, source, None, source))
+            continue
+        found = read_all(source, parse)
+        if found[0][0] is not None and own is not None:
+            raise UsageError(f"holds {len(found)} systems with names", where=source, fix=f"leave out '{own}='")
+        for name, report in found:
+            loaded.append((name or own, report if name else source, str(source), _checked(report, source)))
     if len(loaded) < needed:
         count = count_of(len(loaded), "report")
         fix = "name more reports; one is made by vsebench eval FILE -o A.json"
@@ -145,29 +144,23 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
     return out
 
 
-def _given(reports: Reports) -> list[tuple[str | None, Path | Report]]:
-    """(name if one was given, file or report) of every system."""
+def _given(reports: Reports) -> Iterator[tuple[str | None, Path | Report]]:
+    """(name if one was given, file or report) of every system; of a folder of a training run the report in it."""
     if isinstance(reports, (str, os.PathLike, Report)):
         reports = [reports]
-    if isinstance(reports, Mapping):
-        return [(name, r if isinstance(r, Report) else _result(Path(r))) for name, r in reports.items()]
-    found = [named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
-    return [
-        (name or source.name if source.is_dir() else name, _result(source))
-        if isinstance(source, Path)
-        else (name, source)
-        for name, source in found
-    ]
-
-
-def _result(path: Path) -> Path:
-    """A file of a report; for the folder of a training run the one in it."""
-    if not path.is_dir():
-        return path
-    if not (path / RESULT).is_file():
-        what = f"is a folder without {RESULT}, which a finished training run has"
-        raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
-    return path / RESULT
+    listed = () if isinstance(reports, Mapping) else reports
+    every: Any = [named(r) if isinstance(r, str) else (None, r) for r in listed]
+    for name, source in reports.items() if isinstance(reports, Mapping) else every:
+        if isinstance(source, Report):
+            yield name, source
+            continue
+        if not (path := Path(source)).is_dir():
+            yield name, path
+            continue
+        if not (path / RESULT).is_file():
+            what = f"is a folder without {RESULT}, which a finished training run has"
+            raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
+        yield name or path.name, path / RESULT
 
 
 def named(text: str) -> tuple[str | None, Path]:
@@ -202,7 +195,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
         words = [f"{again}@{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
         fix = "give other names, or number the runs of a system: "
         fix += " ".join(map(shlex.quote, words)) if of_command() else f"{words}"
-        if len(words) < len(same) - 1:  # systems of joint tables have the names in it
+        if len(words) < len(same) - 1:  # the names are those in a table
             fix = "give the report of each system instead of the table that it is in"
         raise UsageError(f"two reports are called '{again}'", fix=fix)
     return names
