@@ -58,7 +58,7 @@ class Declared:
     allowed: tuple[str, ...] = ()  # values, empty where there are too many
     least: int | None = None  # the allowed range of a number
     most: int | None = None
-    of: str = ""  # the option without which it has no meaning, as ``rerank``, or one with a value, as ``engine=dask``
+    of: str = ""  # the option that it needs, as ``rerank``, or one with a value, as ``engine=dask``
 
 
 def check(options: Any, names: dict[str, Any] | None = None) -> None:
@@ -102,7 +102,7 @@ def check_alone(options: Any, given: Mapping[str, Any]) -> None:
         own = getattr(options, name)
         if of and own != field.default and not (given[of] == value if value else given[of]):
             named = spell(name, None if isinstance(own, str) else own)
-            what = f"{named} has no meaning without {spell(of, value or None)}"
+            what = f"{named} needs {spell(of, value or None)}"
             raise UsageError(what, fix="add it, or leave this out")
 
 

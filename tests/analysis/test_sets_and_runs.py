@@ -12,6 +12,7 @@ import pytest
 import vsebench as vb
 from tests.commands import cli
 from tests.messages import Refuses
+from vsebench.analysis.sets_and_runs import units_of
 from vsebench.errors import UsageError
 from vsebench.types import ONE_WAY
 
@@ -169,10 +170,45 @@ def test_a_name_with_seeds_is_one_system(refuses: Refuses, tmp_path: Path):
     alone = {"ours@0": given["ours@0"], "theirs@0": given["ours@1"]}  # no system has several runs
     assert vb.compare(alone, metrics="R@1").systems == ("ours@0", "theirs@0")
     refuses(UsageError, vb.compare, {**given, "ours": given["ours@0"]})
+    refuses(UsageError, vb.compare, {name: given[name] for name in ("ours@0", "ours@1")})
+    folders = {f"a@1/{name}": given["ours@0"] for name in "xy"}  # no runs of a@1: folders
+    assert vb.compare(folders, metrics="R@1").systems == ("a@1/x", "a@1/y")
     for name, one in given.items():
         one.save(tmp_path / f"{name}.json")
     text = cli("show", *(tmp_path / f"{name}.json" for name in given), "--metrics", "R@1").out
     assert "±" in text and "ours@" not in text and "me@lab@0" in text
+
+
+def test_one_system_has_a_mean_over_its_sets(given: dict[str, vb.Report]):
+    found = vb.compare({name: one for name, one in given.items() if name[0] == "A"}, mean=True, metrics="nDCG@10")
+    wanted = np.mean([of(given, "A", seed).mean() for seed in (1, 2, 3)])
+    assert found.to_frame().value.iloc[-1] == pytest.approx(wanted) and not found.records("tests")
+    assert "place" not in str(found).lower()
+
+
+@pytest.mark.parametrize("one_way", [False, True])
+def test_items_of_one_id_are_one_unit_of_the_sets_that_share_some(one_way: bool):
+    def of_ids(rows: list[int], columns: list[int]) -> vb.TestSet:
+        image_of = None if one_way else np.zeros(len(columns), np.int64)
+        sides = vb.Side("query" if one_way else "image", rows), vb.Side("corpus" if one_way else "text", columns)
+        return vb.TestSet("custom", *sides, image_of)
+
+    ids = {"a": ([3, 1, 2], [9, 8]), "b": ([7, 5], [9, 8, 6]), "c": ([2, 4], [8]), "d": ([4, 11], [1])}
+    population, at = units_of({name: of_ids(*of_set) for name, of_set in ids.items()})
+    items = {
+        name: [("row", n) for n in rows] + [("column", n) for n in columns] * one_way
+        for name, (rows, columns) in ids.items()
+    }  # a, c and d share 2 and 4, b shares no row
+    strata = {name: "b" if name == "b" else "acd" for name in ids}
+    units = {(strata[name], item) for name, of_set in items.items() for item in of_set}
+    assert population.images == len(units) == len({unit for of_set in at.values() for unit in of_set.tolist()})
+    seen: dict[object, int] = {}
+    for name, of_set in items.items():
+        assert len(at[name]) == len(of_set)
+        for item, unit in zip(of_set, at[name].tolist(), strict=True):
+            assert seen.setdefault((strata[name], item), unit) == unit
+    folds = {strata[name]: {int(population.fold[unit]) for unit in at[name].tolist()} for name in ids}  # type: ignore[index]
+    assert all(len(of) == 1 for of in folds.values()) and folds["b"] != folds["acd"]
 
 
 def test_what_has_no_mean_is_refused(given: dict[str, vb.Report], tmp_path: Path, pinned: Refuses):

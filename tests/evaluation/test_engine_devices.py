@@ -143,7 +143,7 @@ def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned
     with pytest.raises(MissingPackage) as missing:
         vb.evaluate(**given(folder, **elsewhere, backend="faiss"))
     pinned(without_host(missing.value))
-    assert str(missing.value.fix).startswith("pip install 'vsebench[cpu]'")
+    assert str(missing.value.fix).endswith("[cpu]'")
 
 
 def test_without_workers_the_package_is_needed_here(folder: Path, refuses: Refuses) -> None:

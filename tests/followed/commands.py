@@ -245,7 +245,7 @@ FOLLOWED: list[Followed | By] = [
         (write("c.txt", "a b\nc\nd e f\n" * 24), "slice a.json --by length --captions c.txt", "R@1"),
     ),
     Followed(
-        r"^write --(metrics|trust|key), or see vsebench (eval|compare) --help$",
+        r"^write --(metrics|metrics or --mean|trust|key), or see vsebench (eval|compare) --help$",
         (E, "eval e.npz -m R@1"),
         (f"eval e.npz {R1}", I2T),
         ("eval --help", "--metrics"),

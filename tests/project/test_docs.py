@@ -202,6 +202,15 @@ def test_sentences_are_short(page):
     assert [sentence for sentence in found if len(sentence.split()) > LONGEST] == []
 
 
+def test_pages_are_few_and_short():
+    """Without what is generated, and without examples and their output."""
+    pages = [page for page in PAGES if page.parent.name == "docs" and page.name != "cli.md"]
+    assert len(pages) < 24 and len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
+    parts = re.compile(r"<!-- table generated.*?<!-- end of table -->|^```.*?^```", re.S | re.M)
+    words = {page.name: len(parts.sub("", page.read_text(encoding="utf-8")).split()) for page in pages}
+    assert {name: n for name, n in words.items() if n > 1500} == {}
+
+
 def _has_example(member):
     return inspect.isfunction(member) or (inspect.isclass(member) and ">>>" in (member.__doc__ or ""))
 

@@ -224,7 +224,9 @@ def test_values_are_those_of_the_same_split_in_memory(tmp_path: Path) -> None:
     strings = tuple(r["caption"] for r in rows)
     split = vsebench.TestSet.captioned("mine", np.array(names), np.array(captions), np.array(owners), strings)
     a, b = (vsebench.evaluate(embeddings(tmp_path / "e.npz"), split=s, metrics="all", ci=0) for s in ("mine", split))
-    assert a.signature == b.signature and [r.to_dict() for r in a.results] == [r.to_dict() for r in b.results]
+    assert (
+        a.signature == b.signature and a.document(per_query=False)["results"] == b.document(per_query=False)["results"]
+    )
 
 
 def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -334,7 +336,7 @@ def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path:
     a = vsebench.evaluate(with_all, **metrics)
     b = vsebench.evaluate(embeddings(tmp_path / "b.npz", image_of_text=owners), captions=lines, **metrics)
     assert a.signature == b.signature and a.split == "custom"
-    assert [r.to_dict() for r in a.results] == [r.to_dict() for r in b.results]
+    assert a.document(per_query=False)["results"] == b.document(per_query=False)["results"]
     captions = document("inspect", with_all)["arrays"][-1]
     assert captions == {"name": "captions", "shape": [90], "dtype": "text", "first": strings[:3].tolist()}
     assert not any("ignored" in note for note in a.notes)

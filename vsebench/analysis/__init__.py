@@ -14,7 +14,8 @@ The values of the queries are in the reports; nothing is ranked again::
 
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
 - ``compare``, ``agree``, ``slices``: the analyses, each with the tables of it
-- ``tests_between``: the tests of ``compare``; ``sets_and_runs``: means over test sets and training runs
+- ``one_table``: the table of ``compare`` without tests; ``tests_between``: its tests; ``sets_and_runs``: its means over
+  test sets and training runs
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 - ``page``, with ``page_queries`` (lists of queries) and ``thumbnails``: the page of reports
 - ``choice``: from embeddings or scores, how often the right caption is chosen, by category of the items

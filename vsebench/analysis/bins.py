@@ -63,7 +63,7 @@ def masks(attribute: Attribute, bins: int | Sequence[float] | None) -> tuple[dic
     if attribute.labels is not None:
         if bins is not None:
             first = next(iter(chain.from_iterable(attribute.labels)), "none")
-            what = f"{spell('bins')} has no meaning: '{attribute.name}' holds labels, not numbers (first: {first})"
+            what = f"{spell('bins')} needs numbers: '{attribute.name}' holds labels (first: {first})"
             raise UsageError(what, fix="leave it out, or write numbers into the column")
         count = Counter(chain.from_iterable(attribute.labels))
         order = sorted(count, key=lambda label: (-count[label], label))

@@ -1,6 +1,7 @@
 """``compare``: systems in one table, with tests between them, and with their means over test sets and runs.
 
-What is compared is in ``sets_and_runs``, the tests are in ``tests_between``; here are the tables.
+What is compared is in ``sets_and_runs``, the tests are in ``tests_between``; here are the tables. Those without tests
+are in ``one_table``.
 """
 
 from __future__ import annotations
@@ -9,32 +10,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from ..errors import UsageError, count_of, unknown
 from ..evaluation.assemble import Key, is_median, queries_alone, some_names
 from ..metrics import Metric
 from ..metrics.suites import headlines
-from ..options import public, spell
+from ..options import of_command, public, spell
 from ..relevance.sources import SOURCES
 from ..results import table
-from ..results.charts import curves
-from ..results.model import UNDEFINED, UNITS, MetricName, Resampling, bracketed, interval_kind, interval_words, printed
+from ..results.model import UNDEFINED, UNITS, Resampling, interval_words
 from ..results.render import Result
-from ..results.report import corrected
-from ..results.table import Entry, Table, Text, Value, in_order, named, of_paper, way, wide
-from ..sets.published import SETS
+from ..results.table import Entry, Table, Value, in_order, named, of_paper, way
 from ..stats import paired
 from ..types import ONE_WAY
 from . import systems as shared
-from .sets_and_runs import Arranged, Group, Mean, arrange
+from .one_table import in_one_table, over_runs, runs_words, title_of, value_of
+from .sets_and_runs import UNKNOWN, Arranged, arrange
 from .systems import Names, OneReport, Reports, System
 from .tests_between import CORRECTED, Difference, Rules, between, permutations_for
 
-MEAN = "macro mean"  # of languages, or of test sets
-TIED = "="  # mark of a mean that is not distinguishable from the best
 ONE_RUN = "the tests account for the choice of test {}, not for training: another seed gives another model"
 OF_RUNS = "the tests account for training, not for the choice of test {}: they compare these runs on these {}"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -138,157 +133,6 @@ def show(reports: Reports, *more: OneReport, metrics: Names | None = None, inter
     return replace(report, results=tuple(systems[0].results[key] for key in keys))
 
 
-# --- values alone ------------------------------------------------------------------------------------------------
-
-
-Row = tuple[Group, str]  # of a table of values: a system, or one of its test sets, or their mean (``MEAN``)
-
-
-def in_one_table(
-    systems: Sequence[System],
-    metrics: Names | None = None,
-    *,
-    intervals: bool = False,
-    force: bool = False,
-    mean: bool = False,
-    runs: bool = True,
-    level: float = 95,
-) -> Result:
-    """The values of systems: a row a system, a column a metric and direction, the best values in bold.
-
-    Of several test sets, or languages of one, a row is a set of a system, and their mean follows. Only means are best.
-
-    Args:
-        systems: with their reports, which the result has.
-        metrics: None for all that the reports share but ranks.
-        intervals: show the interval of every value.
-        force: compare even if the evaluation settings differ.
-        mean: they are of several test sets.
-        runs: reports ``SYSTEM@SEED`` are the runs of a system.
-        level: of intervals over runs, in percent; 0 for none. The others are as in the reports.
-    """
-    every = arrange(systems, mean, languages=True, runs=runs)
-    keys, notes, warnings = every.alike(metrics, force, of_queries=False)
-    if metrics is None:
-        keys = [key for key in keys if key[0].unit != "rank"] or keys
-    keys, how = in_order(keys), systems[0].report.intervals
-    behind = [MEAN] if every.several and every.averaged else []
-    rows = [(group, name) for group in every.groups for name in (*group.sets, *behind)]
-    means = {key: every.mean_intervals(key, how) for key in keys} if every.several else {}
-
-    def values_of(key: Any) -> list[Value]:
-        of_group = dict(zip(every.groups, means.get(key, [Mean()] * len(every.groups)), strict=True))
-        return [_value(every, row, key, of_group[row[0]], intervals, level) for row in rows]
-
-    split = _title(every)
-    same = {_how(group) for group in every.groups}
-    title = " · ".join(filter(None, (split, *same))) if len(same) == 1 else split
-    labels = [_label(every, row, len(same) > 1) for row in rows]
-    heading = _heading(every)
-    note = _values_note(every, how, intervals, level)
-    views = list(dict.fromkeys(metric.view for metric, _ in keys))
-    of_views = [[key for key in keys if key[0].view == view] for view in views]
-    tables = [_headed(wide(title, labels, some, values_of, brackets=intervals), heading) for some in of_views]
-    tables[-1] = replace(tables[-1], notes=(note,))
-    paper = of_paper(title, labels, keys, shared.chosen(metrics), note, values_of, intervals)
-    curved = {key: [one.results.get(key) for one in systems] for key in systems[0].results}
-    drawn = curves({key: [r for r in of if r] for key, of in curved.items() if all(of)})
-    names = tuple(one.name for one in systems)
-    return Result(
-        kind="joint", title=f"Systems on {split}", tables=tables, main="values", settings={"split": split},
-        paper=(_headed(paper, heading),), panels=drawn, systems=names,
-        reports={one.name: one.report for one in systems}, notes=(*every.notes, *notes), warnings=warnings,
-    )  # fmt: skip
-
-
-def _value(every: Arranged, row: Row, key: Key, mean: Mean, intervals: bool, level: float) -> Value:
-    """A value of a row; only means are compared where there are some."""
-    (group, name), metric = row, key[0]
-    of_mean = name == MEAN
-    better = metric.higher_is_better if of_mean or not every.several else None
-    if every.by_runs:
-        found = [r.value for r in group.results(key, name)]
-        values = group.means(key, every.averaged) if of_mean else found
-        return _over_runs(values, metric, level, better, intervals or of_mean)
-    if of_mean:
-        (value,), mark = group.means(key, every.averaged), TIED * mean.tied
-        return Value(value, metric.unit, mean.interval, better, mark=mark, aside=bracketed(mean.interval, metric.unit))
-    (result,) = group.results(key, name)
-    return Value(result.value, metric.unit, result.interval, better)
-
-
-def _over_runs(
-    values: Sequence[float], metric: MetricName, level: float, better: bool | None, brackets: bool, mark: str = ""
-) -> Value:
-    """The mean over runs, with their standard deviation and the t interval."""
-    ends = paired.t_interval(values, level)
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    words = [] if spread is None else [f"± {printed(spread, metric.unit)}"]
-    words += [bracketed(ends, metric.unit)] * (brackets and ends is not None)
-    facts = {"sd": spread, "runs": len(values)}
-    return Value(float(np.mean(values)), metric.unit, ends, better, mark=mark, aside=" ".join(words), facts=facts)
-
-
-def _title(every: Arranged) -> str:
-    if every.several and not every.languages:
-        return f"{len(every.sets)} test sets"
-    return every.languages or every.groups[0].first.report.split
-
-
-def _heading(every: Arranged) -> str:
-    if not every.several:
-        return "system"
-    name = "language" if every.languages else "test set"
-    return f"system · {name}" if every.groups[0].name else name
-
-
-def _headed(one: Table, heading: str) -> Table:
-    return replace(one, columns=(replace(one.columns[0], heading=heading), *one.columns[1:]))
-
-
-def _how(group: Group) -> str:
-    """How the scores of a system are corrected; an empty text where they are not."""
-    return ", ".join(corrected(group.first.report.signature))
-
-
-def _label(every: Arranged, row: Row, differ: bool) -> Text:
-    """The name of a row; where the scores of systems are corrected in different ways, it says how."""
-    group, name = row
-    system, kind = group.name, "language" if every.languages else "set"
-    identity = {"system": system, kind: name} if system and every.several else {"system": system or name}
-    if name == MEAN and every.languages and (number := len(SETS[every.languages].languages)) != len(every.averaged):
-        name = f"{MEAN} ({len(every.averaged)} of {number})"
-    shown, how = " · ".join(filter(None, (system, name))), _how(group) * (differ and row[1] != MEAN)
-    return Text(f"{shown} ({how})" if how else shown, identity)
-
-
-def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level: float) -> str:
-    """How numbers and intervals of a table of values were made."""
-    means = bool(every.several and every.averaged)
-    if every.by_runs:
-        return f"{UNITS} {_runs_words(every, level * (means or intervals))}"
-    if how is None or not (means or intervals):
-        return UNITS
-    if not means:
-        return f"{UNITS} {interval_words(how)}."
-    tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
-    of_means = replace(how, method="percentile")
-    both = intervals and how != of_means
-    words = interval_words(how if both else of_means) + f", of means {interval_kind(of_means)}" * both
-    return f"{UNITS} {words}.{tied * (len(every.groups) > 1)}"
-
-
-def _runs_words(every: Arranged, level: float) -> str:
-    sizes = {group.name: len(group.runs) for group in every.groups}
-    each = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    counted = f"{len(every.groups[0].runs)} runs" if len(set(sizes.values())) == 1 else f"runs ({each})"
-    ends = f" In brackets: {level:g} % t interval over runs." * (level > 0)
-    return f"±: standard deviation over {counted}.{ends}"
-
-
-# --- with tests --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class _Tested:
     """What a comparison with tests found, of which its tables are made."""
@@ -324,9 +168,9 @@ class _Tested:
         for at, (group, mark) in enumerate(zip(self.every.groups, _marks(self, key), strict=True)):
             values, better = group.means(key, self.every.averaged), key[0].higher_is_better
             if self.every.by_runs:
-                found.append(_over_runs(values, key[0], self.rules.level, better, brackets, mark))
+                found.append(over_runs(values, key[0], self.rules.level, better, brackets, mark))
             else:
-                ends = means[at].interval if means else group.results(key, "")[0].interval
+                ends = means[at][0] if means else group.results(key, "")[0].interval
                 found.append(Value(values[0], key[0].unit, ends, better, mark=mark))
         return found
 
@@ -355,6 +199,11 @@ def tested(
     names = [group.name for group in every.groups]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
+    if len(names) < 2 and not mean:
+        reads = "vsebench show prints" if of_command() else "vb.compare(REPORTS, tests=False) has"
+        raise UsageError(
+            f"all reports are runs of '{names[0]}'", fix=f"give runs of another system; {reads} their mean"
+        )
     keys, _, warnings = every.alike(metrics, force)
     against = None if baseline is None else names.index(baseline)
     pairs = list(combinations(range(len(names)), 2))
@@ -381,14 +230,14 @@ def tested(
     notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] if bare else []
     notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     settings = {
-        **({"sets": list(every.sets), "averaged": every.averaged} if mean else {"split": _title(every)}),
+        **({"sets": list(every.sets), "averaged": every.averaged} if mean else {"split": title_of(every)}),
         "systems": names, "signatures": [group.first.report.signature for group in every.groups],
         "baseline": baseline, "rules": asdict(rules),
     }  # fmt: skip
     layout = _of_sets if mean else _of_one_set
     tables, paper = layout(of, systems[0].report.intervals, shared.chosen(metrics))
     return Result(
-        kind="comparison", title=f"Comparison on {_title(every)}", tables=tables,
+        kind="comparison", title=f"Comparison on {title_of(every)}", tables=tables,
         main="values" if mean else "tests",
         settings=settings, paper=paper, systems=tuple(names), notes=tuple(notes), warnings=(*warnings, *weak),
     )  # fmt: skip
@@ -398,7 +247,7 @@ def _of_one_set(of: _Tested, how: Resampling | None, named_: bool) -> tuple[list
     """The tables, and the one of a paper. Of two systems one table: values, difference and p-value. Of more systems
     their values with marks of significance, and against a baseline one table of tests a system.
     """
-    split, headings = _title(of.every), _headings(of)
+    split, headings = title_of(of.every), _headings(of)
     columns = in_order([key for key in of.rows if key in of.chosen])
     note = _values_legend(of, how)
     paper = of_paper(split, headings, columns, named_, note, lambda key: of.values[key], of.intervals)  # type: ignore[index]
@@ -407,7 +256,7 @@ def _of_one_set(of: _Tested, how: Resampling | None, named_: bool) -> tuple[list
 
 def _values(of: _Tested, note: str) -> Iterator[Table]:
     """The metrics that are tested, with marks, and a table of the others if there are any."""
-    above = f"{_title(of.every)} · {len(of.names)} systems"
+    above = f"{title_of(of.every)} · {len(of.names)} systems"
     systems = zip(_headings(of), of.names, strict=True)
     columns = (
         table.Column("metric", words=True),
@@ -453,7 +302,7 @@ def _values_legend(of: _Tested, how: Resampling | None) -> str:
     else:
         marks = f"+ and - mark values significantly better and worse than those of {of.names[of.baseline]}"
     said = f" {interval_words(how, of.units)}." if of.intervals and how else ""
-    said = f" {_runs_words(of.every, of.rules.level * of.intervals)}" if of.every.by_runs else said
+    said = f" {runs_words(of.every, of.rules.level * of.intervals)}" if of.every.by_runs else said
     return f"{UNITS} {marks}: {_significant(of)}.{said}"
 
 
@@ -475,7 +324,7 @@ def _tests(of: _Tested) -> Iterator[Table]:
         )
         rows = tuple(_test(one, of, both) for one in sorted(tests, key=lambda one: one.p is None))
         fields = dict(zip(("first", "second"), names, strict=True))
-        title = f"{_title(of.every)} · " * both + f"{names[1]} against {names[0]}"
+        title = f"{title_of(of.every)} · " * both + f"{names[1]} against {names[0]}"
         yield Table("tests", title, columns, rows, fields, bold=bold, notes=notes, shown=of.shown)
         notes, bold = (), ""
 
@@ -484,7 +333,7 @@ def _tests_legend(of: _Tested, both: bool) -> str:
     rules, units, said = of.rules, of.units, f"{UNITS} " * both
     how = f"bootstrap interval over {units} ({rules.resamples:,} resamples)"
     if of.every.by_runs:
-        said += f"{_runs_words(of.every, rules.level * of.intervals)} "
+        said += f"{runs_words(of.every, rules.level * of.intervals)} "
         how = "Welch t interval over runs"
     ends = f", with its {rules.level:g} % {how}" * (rules.level > 0)
     said += f"Difference: second minus first{ends}."
@@ -547,7 +396,7 @@ def _over_sets(of: _Tested, key: Key) -> Table:
     metric, better, level = key[0], key[0].higher_is_better, of.rules.level
     name = _without_user(metric)
     fields = {"metric": name, "direction": key[1]}
-    ranked = of.baseline is None
+    ranked = of.baseline is None and len(of.names) > 1
     columns = (
         table.Column("system", words=True),
         *(table.Column(one, fields={**fields, "set": one}) for one in of.every.sets),
@@ -560,7 +409,7 @@ def _over_sets(of: _Tested, key: Key) -> Table:
         for one in of.every.sets:
             cell = Value(None, metric.unit)
             if one in group.sets:
-                cell = _value(of.every, (group, one), key, Mean(), of.intervals, level)
+                cell = value_of(of.every, (group, one), key, UNKNOWN, of.intervals, level)
             cells.append(replace(cell, interval=cell.interval if of.intervals else None, higher_is_better=better))
         tests = [x for x in of.found if x.key == key and at in (x.first, x.second)]
         place = 1 + sum(x.winner not in (None, at) for x in tests)
@@ -576,7 +425,7 @@ def _sets_legend(of: _Tested) -> str:
     rules, sets = of.rules, of.every.averaged
     said = f"{UNITS} Mean: over the {len(sets)} test sets that all systems have, each with one vote. "
     if of.every.by_runs:
-        said += f"{_runs_words(of.every, rules.level)} "
+        said += f"{runs_words(of.every, rules.level)} "
     elif rules.level:
         fold = of.every.units[0].fold
         together = len(sets) > 1 and fold is not None and bool(fold[-1] + 1 < len(sets))
@@ -584,6 +433,8 @@ def _sets_legend(of: _Tested) -> str:
         said += f"In brackets: {rules.level:g} % bootstrap interval, queries drawn within each set{shared_by} "
         said += f"({rules.resamples:,} resamples, seed {rules.seed}). "
     marks = "Place: 1 plus the number of systems that are significantly better,"
+    if len(of.names) < 2:
+        return said.rstrip()
     if of.baseline is not None:
         marks = f"+ and - mark means significantly better and worse than that of {of.names[of.baseline]}:"
     return f"{said}{marks} {_significant(of)}."

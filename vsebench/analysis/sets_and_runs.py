@@ -71,11 +71,9 @@ class Group:
         return [math.fsum(run[name].results[key].value for name in sets) / len(sets) for run in self.runs]
 
 
-class Mean(NamedTuple):
-    """The interval of a mean over test sets, and whether that of its difference to the best mean includes 0."""
-
-    interval: tuple[float, float] | None = None
-    tied: bool = False
+# The interval of a mean over test sets, and whether that of its difference to the best mean includes 0.
+Mean = tuple[tuple[float, float] | None, bool]
+UNKNOWN: Mean = (None, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +161,7 @@ class Arranged:
         """The intervals of the means of one metric, one a system; none of medians, and of systems with runs."""
         metric = key[0]
         if how is None or not self.averaged or is_median(metric) or metric.family.of_lists or self.by_runs:
-            return [Mean() for _ in self.groups]
+            return [UNKNOWN for _ in self.groups]
         columns: list[Column] = []
         sums: list[Sum] = []
         for group in self.groups:
@@ -177,7 +175,7 @@ class Arranged:
         ready = prepare(columns, self.units[0], [*sums, *against])
         ends = bootstrap.intervals(ready, how.level, how.resamples, how.seed, threads)[ready.size :]
         pairs = zip(sums, ends, ends[len(sums) :], strict=False)
-        return [Mean(interval(own), one is not best and bool(away[0] <= 0 <= away[1])) for one, own, away in pairs]
+        return [(interval(own), one is not best and bool(away[0] <= 0 <= away[1])) for one, own, away in pairs]
 
 
 def arrange(systems: Sequence[System], mean: bool = False, languages: bool = False, runs: bool = True) -> Arranged:
@@ -220,8 +218,9 @@ def _with_seeds(names: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: a further report is called as the system.
     """
-    stems = {name: name.rpartition("@")[0] for name in dict.fromkeys(names)}
-    found = {name: stem for name, stem in stems.items() if stem and [*stems.values()].count(stem) > 1}
+    seeded = {name: re.fullmatch(r"(.+)@[^@/]+", name, re.DOTALL) for name in dict.fromkeys(names)}
+    stems = {name: found[1] for name, found in seeded.items() if found}
+    found = {name: stem for name, stem in stems.items() if [*stems.values()].count(stem) > 1}
     if again := next((name for name in names if name in found.values()), None):
         what = f"'{again}' is a report, and a system with runs such as '{next(x for x in found if found[x] == again)}'"
         raise UsageError(what, fix=f"give it a seed of its own, as {again}@SEED=FILE, or another name")

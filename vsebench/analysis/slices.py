@@ -201,14 +201,14 @@ def _check(by: str, direction: str, file: object, captions: object) -> None:
         what = (
             f"{spell('by', by)} needs a file"
             if file is None
-            else f"{spell('file')} has no meaning with {spell('by', by)}"
+            else f"{spell('file')} cannot be combined with {spell('by', by)}"
         )
         raise UsageError(
             what, fix=f"give {spell('file', 'FILE')}" if file is None else "leave it out, or slice by column"
         )
     if captions is not None and by != "length":
         raise UsageError(
-            f"{spell('captions')} has no meaning with {spell('by', by)}", fix="leave it out, or slice by length"
+            f"{spell('captions')} cannot be combined with {spell('by', by)}", fix="leave it out, or slice by length"
         )
 
 

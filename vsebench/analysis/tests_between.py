@@ -157,13 +157,13 @@ def between(
     """
     if every.by_runs:
         found = [_of_runs(every, key, pair, key in tested, rules) for key in keys for pair in pairs]
-        sizes = sorted({len(every.groups[at].runs) for pair in pairs for at in pair})
-        limit, more = f"there are at most {count_of(sizes[-1], 'run')} of a system", "more runs"
+        most = max(len(group.runs) for group in every.groups)
+        limit, more = f"there are at most {count_of(most, 'run')} of a system", "more runs"
         fewer: list[str] = []
     else:
         found, fewer = [], []
         cases = _cases(every, keys, pairs, fewer)
-        while batch := list(islice(cases, _TOGETHER)):
+        while batch := list(islice(cases, max(1, _TOGETHER // len(every.bases)))):
             found += _tested(batch, every, tested, rules, threads)
         most = max((one.facts["differing"] for one in found if one.p is not None), default=0)
         limit, more = f"the systems differ on at most {count_of(most, 'image')}" * (most > 0), "more images"

@@ -58,7 +58,7 @@ def build(
         _build_scenes(terminal, name, _scenes(settings or ()), replace)
         return
     if settings:
-        what = f"--set has no meaning for '{name}'"
+        what = f"--set does not apply to '{name}'"
         fix = f"leave it out, or generate scenes: vsebench data build scenes --set {settings[0]}"
         raise UsageError(what, fix=fix)
     from ..sets import catalogue as splits

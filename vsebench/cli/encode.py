@@ -81,7 +81,7 @@ def run(
         return
     if data is not None or key is not None:
         name = "--key" if data is None else "--data"
-        raise UsageError(f"{name} has no meaning for a pretrained model", fix="give --images and --captions or --split")
+        raise UsageError(f"{name} does not apply to a pretrained model", fix="give --images and --captions or --split")
     if not images:
         raise UsageError(
             "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
@@ -190,7 +190,7 @@ def _checkpoint(
 
             if not checkpoint.exists():
                 raise UsageError(f"'{checkpoint}' is no model, and no such file exists", fix=f"give {HOW}")
-            what = f"{spell(name)} has no meaning for '{checkpoint}', which is no pretrained model"
+            what = f"{spell(name)} does not apply to '{checkpoint}', which is no pretrained model"
             raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {HOW}")
     part = part or "test"
     encoder = trainer("encode")

@@ -95,7 +95,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 
 def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Result:
     """The report of one system, or the table of several; raises UsageError when they were not measured alike."""
-    from ..analysis.compare import in_one_table
+    from ..analysis.one_table import in_one_table
     from ..analysis.systems import NotAlike, load_systems
 
     if len(reports) == 1:

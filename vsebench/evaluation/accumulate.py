@@ -93,7 +93,7 @@ class Accumulator:
             raise UsageError(what, fix="collect the vectors, and give them to vsebench.evaluate")
         split, captions_per_image = checked.split, asked.captions_per_image
         if split is not None and split != "custom" and captions_per_image is not None:
-            raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
+            raise UsageError(f"{spell('captions_per_image')} cannot be combined with a split", fix="leave it out")
         loaded = split if isinstance(split, TestSet) else None
         if isinstance(split, str) and split != "custom":
             loaded = catalogue.load_split(split)

@@ -147,7 +147,7 @@ def _itself(data: Input) -> Pairs:
     """The pairs of a query and the item that has its id; raises UsageError where ids do not say which that is."""
     split, named = data.split, spell("exclude", SELF)
     if len(data.directions) > 1 or not (split.one_way or data.judged is not None):
-        what = f"{named} has no meaning for {split.rows.plural} and {split.columns.plural}"
+        what = f"{named} does not apply to {split.rows.plural} and {split.columns.plural}"
         raise UsageError(what, fix=f"give the pairs: {spell('exclude', 'FILE')}")
     (direction,) = data.directions
     queries, gallery = split.sides if direction == DIRECTIONS[0] else split.sides[::-1]

@@ -73,7 +73,7 @@ def apply(data: Input, plan: Plan) -> Input:
 def _of_vectors(data: Input, plan: Plan, path: Path) -> tuple[Scorers, str]:
     """The scores of a bank of images and texts, the queries of the two directions, and its identity."""
     if "fuse" in data.stages:
-        what = f"{spell('normalise')} with a bank of vectors has no meaning for the sum of systems"
+        what = f"{spell('normalise')} with a bank of vectors does not apply to the sum of systems"
         raise UsageError(what, fix=f"leave out {spell('fuse')}, or the bank")
     with logged():
         if not files.holds_both(file := opened(path)):

@@ -155,7 +155,7 @@ def read(request: Request) -> Input:
     elif request.scores is None:
         data = of_vectors(raw_vectors(request), request, request.split)
     elif request.similarity != "auto":
-        raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
+        raise UsageError(f"{spell('similarity')} does not apply to a score matrix", fix="leave it out")
     else:
         data = scores(request.scores, request, request.split)
     return data if request.folder is None else replace(data, split=request.folder.with_texts(data.split))
@@ -294,10 +294,10 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
     given, turned = [name for name in IDS if getattr(request, name) is not None], pairs.direction == "t2i"
     if pairs.format != "rows":
         if given:
-            raise UsageError(f"{spell(given[0])} has no meaning for a run with ids", fix="leave it out")
+            raise UsageError(f"{spell(given[0])} does not apply to a run with ids", fix="leave it out")
         return pairs
     if request.ties == DOCID:
-        what = f"{spell('ties', DOCID)} has no meaning for lists of row numbers, which an index has ordered"
+        what = f"{spell('ties', DOCID)} does not apply to lists of row numbers, which an index has ordered"
         raise UsageError(what, where=pairs.where, fix="leave it out, or give a run with ids and scores")
     test = load_split(request.split) if isinstance(request.split, str) and request.split != "custom" else request.split
     if pairs.direction is None and ({*given} & {*IDS[:2]} or (isinstance(test, TestSet) and not test.one_way)):

@@ -94,7 +94,7 @@ class Options:
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError(f"{spell('gains')} is empty", fix="name a kind of gains, such as cider, or leave it out")
         if self.scheduler is not None and self.workers is not None:
-            what = f"{spell('workers')} has no meaning with {spell('scheduler')}, whose workers are started already"
+            what = f"{spell('workers')} cannot be combined with {spell('scheduler')}, whose workers are started already"
             raise UsageError(what, fix="leave it out")
         if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
             what = f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address"

@@ -201,13 +201,13 @@ def make_plan(data: Input, request: Request) -> Plan:
 def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
     """What is ranked; raises UsageError and BadInput if nothing of what is asked for can be."""
     if request.direction == ONE_WAY and not data.split.one_way:
-        what = f"{spell('direction', ONE_WAY)} has no meaning for images and texts"
+        what = f"{spell('direction', ONE_WAY)} does not apply to images and texts"
         raise UsageError(what, where=data.where, fix="give i2t or t2i, or leave it out")
     directions = tuple(d for d in request.directions if d in data.directions)
     if not directions:
         kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
         if data.split.one_way:
-            what = f"{spell('direction', wanted)} has no meaning for queries and a corpus: queries are the rows"
+            what = f"{spell('direction', wanted)} does not apply to queries and a corpus: queries are the rows"
             raise UsageError(what, where=data.where, fix="leave it out")
         what = f"{wanted} is to be measured, and only {kind} of {known} are given"
         raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")

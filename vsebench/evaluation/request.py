@@ -368,13 +368,13 @@ def check_input(given: Request) -> None:
     needed = {"texts": given.images, "image_key": given.images, "text_key": given.images, "scores_key": scores}
     for name, beside in needed.items():
         if getattr(given, name) is not None and (beside is None or (name != "texts" and not is_path(beside))):
-            what = "here" if beside is None else "for an array in memory"
-            raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
+            what = "input that has no such file" if beside is None else "an array in memory"
+            raise UsageError(f"{spell(name)} does not apply to {what}", fix="leave it out")
     files = [one.value for one in given.scores] if given.scores else inputs[:1]
     for name in (*IDS, "image_id_of_text"):
         of_file = name not in IDS and (given.run is not None or any(map(is_path, files)))
         if getattr(given, name) is not None and of_file:
-            raise UsageError(f"{spell(name)} has no meaning for a file", fix="save the ids in the file")
+            raise UsageError(f"{spell(name)} does not apply to a file", fix="save the ids in the file")
 
 
 def refuse_gains(word: str) -> None:
@@ -386,7 +386,9 @@ def refuse_gains(word: str) -> None:
 def _check(request: Request) -> None:
     """Refuse values that do not fit together, and a misspelt metric, kind of gains or split; raises UsageError."""
     if not math.isfinite(request.level):
-        raise UsageError(f"{spell('level', request.level)} has no meaning", fix="give the smallest grade of a positive")
+        raise UsageError(
+            f"{spell('level', request.level)} is not a finite number", fix="give the smallest grade of a positive"
+        )
     for option, named in (("rerank", request.rerank), ("index", request.index)):
         if idle := [one.direction for one in named if one.direction not in (None, *request.directions)]:
             what = f"{spell(option)} gives {idle[0]}, and {request.directions[0]} alone is measured"

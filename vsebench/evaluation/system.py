@@ -44,7 +44,7 @@ from .inputs import Input
 from .misread import LEVEL, own_images, sampled_queries
 from .request import PART_GRAMMAR, SELF, Given, Request
 
-# What the scores or lists may be, or another option, with which a step has no meaning.
+# Scores, lists and options that a step cannot be combined with.
 REFUSED = {
     **dict.fromkeys(("candidates", "exclude"), ("folds", "normalise", "rerank", "only", "index", "intra")),
     "normalise": ("lists", "folds", "docid"),
@@ -62,7 +62,7 @@ def read(request: Request) -> Input:
 
     Raises:
         BadInput, MissingPackage: as ``inputs.read``, ``fuse``, ``second_stage.read``, ``only``.
-        UsageError: as these, or a step that has no meaning for the input.
+        UsageError: as these, or a step that does not apply to the input.
     """
     data = inputs.read(request)
     _check(data, request)
@@ -82,10 +82,10 @@ def read(request: Request) -> Input:
 
 
 def _check(data: Input, request: Request) -> None:
-    """Raise UsageError for a step that has no meaning for the input."""
+    """Raise UsageError for a step that does not apply to the input."""
     for name in ("scores", "run", "rerank", "index", "candidates", "exclude") if data.split.one_way else ():
         if any(one.direction == "t2i" for one in getattr(request, name) or ()):
-            what = f"{spell(name)} of t2i has no meaning for queries and a corpus: queries are the rows"
+            what = f"{spell(name)} of t2i does not apply to queries and a corpus: queries are the rows"
             raise UsageError(what, fix="give that of i2t alone")
     given = {
         "normalise": request.correction, "rerank": request.rerank, "only": request.part, "index": request.index,
@@ -117,7 +117,7 @@ def _check(data: Input, request: Request) -> None:
     for step, kind in ((step, kind) for step, kinds in REFUSED.items() if given[step] for kind in kinds):
         what, fix = found[kind]
         if what:
-            raise UsageError(f"{steps[step]} has no meaning with {what}", fix=fix.format(step=steps[step]))
+            raise UsageError(f"{steps[step]} cannot be combined with {what}", fix=fix.format(step=steps[step]))
 
 
 def _without_excluded(data: Input, request: Request) -> Input:

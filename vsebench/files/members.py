@@ -159,7 +159,7 @@ class ArrayFile:
         """Refuse the name of an array for a file that holds one without a name; raises UsageError."""
         if self.kind.single and key is not None:
             what = (
-                f"an {self.kind.suffix} file holds a single array without a name, so {spell(field.flag)} has no meaning"
+                f"an {self.kind.suffix} file holds a single array without a name, so {spell(field.flag)} does not apply"
             )
             raise UsageError(what, where=self.path, fix="leave it out")
 

@@ -378,7 +378,7 @@ def _in_order(
     """
     (scored, ranked), (found, queries), by_ranks = stated, of, source.order == "rank"
     if by_ranks and not ranked:
-        what = f"{spell('run', 'rank:...')} has no meaning for lists without a rank column"
+        what = f"{spell('run', 'rank:...')} does not apply to lists without a rank column"
         fix = "leave rank: out: the lists are read best first, or by their scores"
         raise UsageError(what, where=source.where, fix=fix)
     score = np.nan_to_num(pairs["number"].to_numpy(), nan=-np.inf, neginf=-np.inf)

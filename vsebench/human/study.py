@@ -150,7 +150,7 @@ def _check_options(
         raise UsageError(what, fix="use: vsebench correlate cxc --embeddings FILE")
     for name, value in of_the_file.items():
         if embeddings is None and value is not None:
-            raise UsageError(f"{spell(name)} has no meaning without {spell('embeddings')}", fix="leave it out")
+            raise UsageError(f"{spell(name)} needs {spell('embeddings')}", fix="leave it out")
     if similarity not in ("cosine", "dot"):
         raise UsageError(f"{spell('similarity')} is '{similarity}'", fix="use cosine or dot")
     if over not in ("images", "pairs"):

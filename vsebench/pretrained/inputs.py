@@ -66,7 +66,7 @@ def _read(images: PathLike, captions: PathLike | None, split: str | None, part: 
     packed = None
     if split is not None:
         if part is not None:
-            raise UsageError(f"{spell('part')} has no meaning with {spell('split')}", fix="leave one of them out")
+            raise UsageError(f"{spell('part')} cannot be combined with {spell('split')}", fix="leave one of them out")
         chosen = _of_split(split, captions)
     elif captions is not None:
         chosen, names = _of_file(expanded(captions), part)

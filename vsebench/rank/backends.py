@@ -50,7 +50,7 @@ class Backend:
         words: what it computes with, as shown by ``vsebench doctor``.
         make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
-        install: the extra that has it, or None.
+        install: the extra that has it, or its own name on the package index; None without a module.
         packages: what may install the module; their versions are in the provenance of a report.
         devices: a name may say on which device, as in ``torch:cuda:1``.
     """
@@ -168,7 +168,8 @@ def check(name: str, here: bool = True) -> None:
     backend = parts(name)[0]
     found = BACKENDS[backend]
     if here and not found.installed:
-        raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=install(str(found.install)))
+        fix = "pip install torch" if found.install == "torch" else install(str(found.install))
+        raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=fix)
 
 
 def chosen(name: str) -> tuple[str, str]:

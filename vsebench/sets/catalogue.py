@@ -103,7 +103,7 @@ class Build:
         """Refuse options that only custom data sets have, and ``more`` options; raises UsageError."""
         if given := [key for key in (*more, "part", "captions_per_image") if getattr(self, key) is not None]:
             fix = "leave it out, or give a data set of your own another name"
-            raise UsageError(f"{spell(given[0])} has no meaning for '{name}', {why}", fix=fix)
+            raise UsageError(f"{spell(given[0])} does not apply to '{name}', {why}", fix=fix)
 
     def refuse_built(self, split: str, also: str = "") -> None:
         """Refuse a split that has a file in the cache, unless it is to be built again; raises UsageError."""

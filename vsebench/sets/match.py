@@ -97,7 +97,7 @@ def match_rows(
     if name == "custom":
         return _custom(file, captions_per_image, captions, judged)
     if captions_per_image is not None:
-        raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
+        raise UsageError(f"{spell('captions_per_image')} does not apply to split '{name}'", fix="leave it out")
     return _declared(file, splits.load_split(name))
 
 
@@ -294,7 +294,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
     words = ""
     if of_queries:
         if captions_per_image is not None:
-            what = f"{spell('captions_per_image')} has no meaning for queries and a corpus"
+            what = f"{spell('captions_per_image')} does not apply to queries and a corpus"
             raise UsageError(what, where=file.where, fix="leave it out")
     elif known is not None:
         image_row, words = known

@@ -95,7 +95,7 @@ def _parse(how: str | None, labels_are: str | None) -> tuple[str | None, str | N
         raise UsageError(f"{spell('labels_are')} is '{labels_are}'", fix=f"use {' or '.join(READINGS)}")
     if labels_are is not None and how is not None:
         raise UsageError(
-            f"{spell('labels_are')} has no meaning with {spell('label_distance', how)}", fix="leave one of them out"
+            f"{spell('labels_are')} cannot be combined with {spell('label_distance', how)}", fix="leave one of them out"
         )
     if how is None:
         return None, None
