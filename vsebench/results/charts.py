@@ -137,7 +137,7 @@ def missing() -> MissingPackage | None:
 
 def svg(panel: Panel, systems: Sequence[str]) -> str:
     """A panel for a page: lines and words take the colour of the text around it."""
-    return converted(json.dumps(chart(panel, systems, ink="currentColor").to_dict()), "svg").decode()
+    return _converted(_styled(_drawn(panel, systems, "currentColor"), "currentColor"), "svg").decode()
 
 
 def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: str) -> list[Path]:
@@ -157,27 +157,23 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
     check_word("figure_format", kind, FORMATS)
     if (lacking := missing()) is not None:
         raise lacking
-    from ..files.atomic import check_writable, make_folder, write_atomically
+    from ..files.atomic import make_folder
 
     make_folder(folder)
-    written = []
-    for panel in panels:
-        spec = json.dumps(chart(panel, systems, ink=INK).to_dict())
-        path = folder / f"{panel.name}.{kind}"
-        check_writable(path)
-        with write_atomically(path) as stream:
-            stream.write(converted(spec, kind, ppi=300, scale=1))
-        written.append(path)
+    written = [folder / f"{panel.name}.{kind}" for panel in panels]
+    for panel, path in zip(panels, written, strict=True):
+        save([panel], systems, path)
     return written
 
 
 def save(panels: Sequence[Panel], systems: Sequence[str], path: Path) -> None:
     """All panels in one file, which ``check_path`` accepts; raises UsageError without any."""
-    from ..files.atomic import write_atomically
+    from ..files.atomic import check_writable, write_atomically
 
     if not panels:
         raise UsageError("no value is defined, so there is nothing to draw", fix=f"leave {spell('figure')} out")
-    content = converted(plot(panels, systems).to_json(), path.suffix.lower()[1:], ppi=300, scale=1)
+    content = _converted(plot(panels, systems), path.suffix.lower()[1:])
+    check_writable(path)
     with write_atomically(path) as stream:
         stream.write(content)
 
@@ -199,11 +195,12 @@ def check_path(path: Path) -> Path:
     return path
 
 
-def converted(spec: str, kind: str, **resolution: float) -> bytes:
-    """A file of a chart; the resolution is that of PNG, see ``vl_convert.vegalite_to_png``."""
+def _converted(drawn: Any, kind: str) -> bytes:
+    """A file of an altair chart."""
     import vl_convert
 
-    found = getattr(vl_convert, f"vegalite_to_{kind}")(spec, **(resolution if kind == "png" else {}))
+    more = {"ppi": 300, "scale": 1} if kind == "png" else {}
+    found = getattr(vl_convert, f"vegalite_to_{kind}")(json.dumps(drawn.to_dict()), **more)
     return found.encode() if isinstance(found, str) else bytes(found)
 
 
@@ -223,11 +220,6 @@ def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
         raise UsageError(what, fix="evaluate a metric at more depths, such as R@1,R@5,R@10")
     drawn = [_drawn(panel, systems, INK) for panel in panels]
     return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)
-
-
-def chart(panel: Panel, systems: Sequence[str], *, ink: str) -> Any:
-    """A panel as an altair chart, with a legend of several systems; ``ink`` is the colour of lines and words."""
-    return _styled(_drawn(panel, systems, ink), ink)
 
 
 def _drawn(panel: Panel, systems: Sequence[str], ink: str) -> Any:
