@@ -122,7 +122,7 @@ def test_the_best_is_marked_without_colours(tied: Report) -> None:
     good = evaluate(DISTINCT)
     for result in (vb.compare([tied, good], tests=False), vb.compare([tied, good, tied], **FEW)):
         text = str(result)
-        assert "100.00*" in text and "Best with *" in text and "\x1b" not in text
+        assert "100.00^" in text and "Best with ^" in text and "\x1b" not in text
 
 
 def test_one_table_of_several_systems_in_latex() -> None:
