@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -214,6 +215,13 @@ class SystemDocument(_Strict):
     report: ReportDocument
 
 
+def _named_once(systems: list[SystemDocument]) -> list[SystemDocument]:
+    again = [name for name, number in Counter(one.name for one in systems).items() if number > 1]
+    if again:
+        raise ValueError(f"two systems are called '{again[0]}'")
+    return systems
+
+
 class JointDocument(_Strict):
     """A table with the reports of several systems, which ``vsebench compare`` reads like as many files."""
 
@@ -222,7 +230,7 @@ class JointDocument(_Strict):
     notes: list[str]
     warnings: list[str]
     tables: dict[str, list[dict[str, Any]]]
-    systems: list[SystemDocument] = Field(min_length=1)
+    systems: Annotated[list[SystemDocument], Field(min_length=1), AfterValidator(_named_once)]
 
 
 def read(path: Path, parse: Parse) -> list[tuple[str | None, dict[str, Any]]]:
