@@ -106,6 +106,9 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, ref
     document["systems"][1]["report"]["results"][0]["value"] /= 2  # its per-query values say otherwise
     (tmp_path / "changed.json").write_text(json.dumps(document))
     refuses(BadInput, vsebench.compare, tmp_path / "changed.json")
+    document["systems"][1]["name"] = "A"
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    refuses(BadInput, vsebench.compare, tmp_path / "changed.json")
     out.write_text(out.read_text().replace('"split": "custom"', '"split": 3', 1))
     refuses(BadInput, vsebench.compare, out)
 

@@ -132,6 +132,8 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
         lambda d: d["per_query"].update(image_of=pack(np.full(72, 99))),
         lambda d: d["results"][0].update(metric="R@one"),
         lambda d: d["intervals"].update(level=400.0),
+        lambda d: d.update(signature="vsebench:0.1.0|:skip"),
+        lambda d: d["provenance"].update(backend=float("nan")),
     ],
 )
 def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, refuses: Refuses) -> None:

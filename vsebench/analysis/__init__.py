@@ -7,10 +7,10 @@ The values of the queries are in the reports; nothing is ranked again::
 
     reports ──► systems.load_systems ──► systems that were measured alike, with their metrics
                                    │
-                                   ├─► compare.compare    ──► Result       their values in one table, and paired tests
-                                   ├─► agree.agree        ──► Agreement    Kendall's tau between metrics
-                                   ├─► slices.slice       ──► Slices       a metric in bins of its queries
-                                   └─► page.page          ──► Page         all of these with charts and single queries
+                                   ├─► compare.compare    their values in one table, and paired tests
+                                   ├─► agree.agree        Kendall's tau between metrics
+                                   ├─► slices.slice       a metric in bins of its queries
+                                   └─► page.page          all of these with charts and single queries
 
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
 - ``compare``, ``agree``, ``slices``: the analyses, each with the tables of it
