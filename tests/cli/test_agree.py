@@ -13,7 +13,7 @@ from tests import oracle_stats as oracle
 from tests import reports
 from tests.commands import document, refused
 from tests.messages import Pinned
-from vsebench.analysis.agree import MOST
+from vsebench.analysis.agree import MAX_PAIRS
 from vsebench.metrics import parse
 from vsebench.results.render import Result
 
@@ -77,7 +77,7 @@ def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], 
     study = vsebench.agree(reports.files(tmp_path, a=0.5, b=1.0, c=2.0), metrics=names, resamples=20)
     equal = sum(pair["tau"] == 1 for pair in study.records())
     (pairs,) = (one for one in study.tables if one.name == "pairs")
-    assert equal == len(study.records()) > MOST and not pairs.shown
+    assert equal == len(study.records()) > MAX_PAIRS and not pairs.shown
     assert len(study.to_frame()) == equal and f"{equal} pairs order the systems in the same way" in str(study)
     few = vsebench.agree(four, metrics=names, resamples=20, most=20)
     (pairs,) = (one for one in few.tables if one.name == "pairs")

@@ -261,7 +261,7 @@ def test_demo(tmp_path: Path, coco: TestSet) -> None:
 def test_progress_without_a_terminal_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    monkeypatch.setattr(terminal, "PROGRESS_SECONDS", 0.01)
     with terminal.Terminal().progress("ranking") as update:
         assert update is not None
         deadline = time.monotonic() + 60
@@ -294,7 +294,7 @@ def test_progress_says_that_kernels_are_compiled_and_only_then(
 ) -> None:
     from vsebench.numeric import compiled
 
-    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    monkeypatch.setattr(terminal, "PROGRESS_SECONDS", 0.01)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: tty, raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")

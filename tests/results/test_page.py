@@ -259,7 +259,7 @@ def test_reports_without_lists_say_how_to_get_them(monkeypatch):
     assert any("without keeps no lists" in note for note in found.notes)
     assert [r is None for r in data_of(found)["ways"]["i2t"]["rankings"]] == [False, True]
     # lists are shortened to bound the page
-    monkeypatch.setattr(page_queries, "BUDGET", page_queries.BYTES * IMAGES * (1 + PER) * 2)
+    monkeypatch.setattr(page_queries, "LISTS_BUDGET_BYTES", page_queries.BYTES_PER_ITEM * IMAGES * (1 + PER) * 2)
     found = vb.page(report(0.3), captions=CAPTIONS, resamples=50)
     assert found.settings["explorer"]["items"] == 2 and any("first 2 of 5" in note for note in found.notes)
     assert data_of(found)["ways"]["i2t"]["rankings"][0]["k"] == 2
@@ -302,7 +302,7 @@ def test_thumbnails_are_found_as_images_to_encode_are(tmp_path, packed, pinned, 
     if not packed:  # they are bounded
         (folder / "COCO_val2014_000000000005.jpg").unlink()
         pictures(folder, range(IMAGES))
-        monkeypatch.setattr(thumbnails, "MOST", 4)
+        monkeypatch.setattr(thumbnails, "MAX_IMAGES", 4)
         found = vb.page(report(0.3), captions=CAPTIONS, images=folder, resamples=50)
         assert found.settings["explorer"]["thumbnails"] == 4 and any("4 of 12 images" in n for n in found.notes)
 

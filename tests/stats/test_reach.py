@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.analysis.tests_between import LEAST, MOST, Rules, permutations_for, unreachable
+from vsebench.analysis.tests_between import MAX_PERMUTATIONS, MIN_PERMUTATIONS, Rules, permutations_for, unreachable
 from vsebench.stats import paired
 
 
@@ -73,7 +73,7 @@ def test_permutations_are_enough_and_bounded(correction: Any) -> None:
         for alpha in (0.05, 0.01):
             rules = Rules(correction=correction, alpha=alpha)
             made = permutations_for(tests, rules)
-            assert LEAST <= made <= MOST
+            assert MIN_PERMUTATIONS <= made <= MAX_PERMUTATIONS
             smallest = oracle([1 / (made + 1), *[1.0] * (tests - 1)], correction) if tests < 200 else None
             if smallest is not None:
                 assert min(smallest) <= alpha / 2

@@ -26,7 +26,7 @@ from .systems import Names, OneReport, Reports, System, alike, by_number, column
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
 _TEXT = 60  # characters of a caption in a table
-MOST = 15  # pairs of metrics that a table shows
+MAX_PAIRS = 15  # pairs of metrics that a table shows
 Pairs = Mapping[tuple[int, int], Value]  # tau of every two metrics, by their indices; None where one ties all systems
 
 
@@ -38,7 +38,7 @@ def agree(
     pair: Names | None = None,
     direction: Direction | None = None,
     top: int = 10,
-    most: int = MOST,
+    most: int = MAX_PAIRS,
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
@@ -96,7 +96,7 @@ def agreement_of(
     pair: Names | None = None,
     direction: Direction | None = None,
     top: int = 10,
-    most: int = MOST,
+    most: int = MAX_PAIRS,
     threads: int | None = None,
 ) -> Result:
     """How far some metrics of systems agree, see ``agree``; ``how`` is the resampling of the intervals.

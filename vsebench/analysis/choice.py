@@ -13,9 +13,9 @@ from ..arrays import is_path, numbers
 from ..errors import UsageError, count_of, shown
 from ..evaluation.assemble import interval
 from ..evaluation.inputs import of_vectors, raw_vectors
-from ..evaluation.misread import LEVEL, of_mean
+from ..evaluation.misread import CHANCE_P_VALUE, of_mean
 from ..evaluation.request import Request, request
-from ..evaluation.top_scored import SMALLEST
+from ..evaluation.top_scored import MIN_IMAGES
 from ..files.read import group
 from ..files.regular import expanded, read_once
 from ..log import logged
@@ -37,8 +37,8 @@ from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
 MAX_P_BELOW = 1e-6  # p-value from which choices are called worse than random
-OFTEN = 0.01  # share of ties from which there is a warning
-HALF = 11  # binary digits of a number of half precision
+MIN_TIE_SHARE = 0.01  # share of ties from which there is a warning
+HALF_PRECISION_BITS = 11  # binary digits of a number of half precision
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}  # of random scores of two captions and two images
 
 # What the rows of a file without ids are.
@@ -307,9 +307,9 @@ def _ties(tables: Sequence[Table], name: str, scores: Float) -> list[str]:
     """A warning where a system has many ties."""
     every = [row for row in records(tables)["shares"] if (row["category"], row["system"]) == (ALL, name)]
     ties, n = max((row["ties"], row["n"]) for row in every)
-    if ties < OFTEN * n:
+    if ties < MIN_TIE_SHARE * n:
         return []
-    digits = np.frexp(scores[~np.isnan(scores)])[0] * 2.0**HALF
+    digits = np.frexp(scores[~np.isnan(scores)])[0] * 2.0**HALF_PRECISION_BITS
     few = "; the scores have no more digits than half precision has, and so tie often" * bool((digits % 1 == 0).all())
     return [f"ties, which count as wrong: {ties:,} of {n:,} choices{few}"]
 
@@ -321,12 +321,12 @@ def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
     of an image, whose items are not independent, is one value of the test.
     """
     group, of = np.unique([item.group for item in items.items], return_inverse=True)
-    if len(group) < SMALLEST:
+    if len(group) < MIN_IMAGES:
         return []
     won = _comparisons(scores, items)
     mean = np.bincount(of, won) / np.bincount(of)
     above, below = reversed(of_mean(mean - 0.5))
-    if above < LEVEL:
+    if above < CHANCE_P_VALUE:
         return []
     at = "below chance" if below < MAX_P_BELOW else "no better than chance"
     likely = "distances (negate them), or " if below < MAX_P_BELOW else ""

@@ -32,9 +32,9 @@ from .slices import slices_of
 from .systems import OneReport, Reports, System, alike, load_systems
 from .tests_between import Rules
 
-AGREEING = 3  # systems from which metrics can agree on their order
-NAME = 80  # characters of the name of a system; longer ones are cut
-OWN = ("gt", "1k")  # views in which a caption has one positive
+MIN_SYSTEMS_TO_AGREE = 3  # systems from which metrics can agree on their order
+MAX_NAME_LENGTH = 80  # characters of the name of a system; longer ones are cut
+ONE_POSITIVE_VIEWS = ("gt", "1k")  # views in which a caption has one positive
 
 
 @public
@@ -87,7 +87,7 @@ def page(
         (5, ['gt-r-k'])
     """
     systems = load_systems(reports, more)
-    names = charts.short_names([s.name for s in systems], NAME)
+    names = charts.short_names([s.name for s in systems], MAX_NAME_LENGTH)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
     systems, repeated = (systems, ()) if metrics is not None else _once(systems)
     every, _, warnings = alike(systems, metrics, force, of_queries=False)
@@ -136,7 +136,9 @@ def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
     one_caption = items.image_of is not None and len(np.unique(items.owners)) == len(items.owners)
     twice: dict[Key, Metric] = {}
     for metric, way in shared:
-        one_positive = metric.view in OWN and (one_caption or (way == "t2i" and items.image_of is not None))
+        one_positive = metric.view in ONE_POSITIVE_VIEWS and (
+            one_caption or (way == "t2i" and items.image_of is not None)
+        )
         other = metric.same_as(one_positive)
         if other is not None and (other, way) in shared:
             twice[metric, way] = other
@@ -220,7 +222,7 @@ def _with_charts(
         else [f"There are no captions, and no slices by their length: {unknown}."]
     )
     of_queries = [(m, d) for m, d in keys if d is not None]
-    several = [m for m, _ in of_queries if not m.graded and m.view in judgements() and m.view not in OWN]
+    several = [m for m, _ in of_queries if not m.graded and m.view in judgements() and m.view not in ONE_POSITIVE_VIEWS]
     wanted: dict[str, list[Metric]] = {"positives": headlines(several)[:2]}
     if unknown is None:
         own = [m for m, _ in of_queries if str(m) == "R@1"]
@@ -251,7 +253,7 @@ def _agreement(
 ) -> list[Part]:
     """No section for fewer systems than can be ordered in more than two ways."""
     title = "Agreement of metrics"
-    if len(systems) < AGREEING:
+    if len(systems) < MIN_SYSTEMS_TO_AGREE:
         return []
     try:
         tables = agreement_of(systems, keys, how, threads=threads).tables

@@ -19,9 +19,9 @@ from ..types import DIRECTIONS, ONE_WAY, Direction, Float, Int, Side, TestSet
 from .systems import System
 
 HOW = "evaluate again with vsebench eval FILE -o A.json"
-FEW = 25  # queries of a preset whose images are embedded first
-BUDGET = 9_000_000  # bytes of base64 for the lists of all systems; lists are shortened beyond it
-BYTES = 8  # of base64 for one item of a list: its index, score and gain
+EMBEDDED_QUERIES = 25  # queries of a preset whose images are embedded first
+LISTS_BUDGET_BYTES = 9_000_000  # bytes of base64 for the lists of all systems; lists are shortened beyond it
+BYTES_PER_ITEM = 8  # of base64 for one item of a list: its index, score and gain
 _DEPTH = 10
 
 
@@ -52,7 +52,7 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
         return None, list(dict.fromkeys(notes))
     tops = [top for s in usable if s for top in s.report.lists]
     kept = max(top.items.shape[1] for top in tops)
-    k = max(1, min(kept, BUDGET // (BYTES * sum(len(top.items) for top in tops))))
+    k = max(1, min(kept, LISTS_BUDGET_BYTES // (BYTES_PER_ITEM * sum(len(top.items) for top in tops))))
     metric = _metric(keys, split)
     ways: dict[str, Any] = {}
     for direction in (*DIRECTIONS, ONE_WAY):
@@ -194,4 +194,6 @@ def _first_queries(rankings: Sequence[dict[str, Any]], direction: Direction, ima
         worst = np.argsort(values[-1], kind="stable")
         orders += [worst, worst[::-1][~hit[worst[::-1]]]]
     spread = np.nan_to_num(np.ptp(values, axis=0))
-    return [q for of in (np.argsort(-spread, kind="stable"), *orders) for q in of[shown[of]][:FEW].tolist()]
+    return [
+        q for of in (np.argsort(-spread, kind="stable"), *orders) for q in of[shown[of]][:EMBEDDED_QUERIES].tolist()
+    ]

@@ -34,8 +34,8 @@ from .systems import Names, Reports, System, alike, by_number, column_of, load_s
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
 EVERY, OUTSIDE = "all queries", "in no slice"  # rows of a table that are no slices
-TOP = 30  # slices of a metric that a table shows
-LEAST = 20  # queries of a slice that has bars: the value of fewer says little
+MAX_SLICES = 30  # slices of a metric that a table shows
+MIN_QUERIES = 20  # queries of a slice that has bars: the value of fewer says little
 
 
 @public
@@ -49,7 +49,7 @@ def slice(
     column: str | None = None,
     captions: Captions | None = None,
     bins: int | str | Sequence[float] | None = None,
-    top: int = TOP,
+    top: int = MAX_SLICES,
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
@@ -131,7 +131,7 @@ def slices_of(
     how: Resampling | None,
     *,
     cut: int | Sequence[float] | None = None,
-    top: int = TOP,
+    top: int = MAX_SLICES,
     threads: int | None = None,
 ) -> Result:
     """Metrics of queries in bins of an attribute, see ``slice``: one table a metric and direction.
@@ -177,14 +177,14 @@ def slices_of(
 
 
 def _panel(metric: MetricName, tables: dict[Any, Table]) -> Panel:
-    """A metric in every slice of at least ``LEAST`` queries that its tables show, the directions in one chart."""
+    """A metric in every slice of at least ``MIN_QUERIES`` queries that its tables show, the directions in one chart."""
     marks = []
     for direction, table in tables.items():
         slices: list[Any] = [r for i, r in enumerate(table.rows) if isinstance(r[0], Text) and i not in table.hidden]
-        large = [row for row in slices if row[1].value >= LEAST]
+        large = [row for row in slices if row[1].value >= MIN_QUERIES]
         left = len(slices) - len(large)
         group = f"{ARROWS[direction]} by {table.fields['by']}"
-        group += f", without {left} of fewer than {LEAST} queries" * (left > 0)
+        group += f", without {left} of fewer than {MIN_QUERIES} queries" * (left > 0)
         for name, n, *values in large:
             x = f"{name.shown} ({n.value:,})"
             marks += [Mark(i, x, v.value, v.interval, group) for i, v in enumerate(values)]

@@ -33,7 +33,11 @@ from . import consistency
 OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 
-LEAST, GOOD, CHANCE = 100, 0.2, 2.0  # queries, value of a metric, and the correlation times the root of the queries
+MIN_QUERIES, MIN_VALUE, MIN_CORRELATION = (
+    100,
+    0.2,
+    2.0,
+)  # queries, value of a metric, and the correlation times the root of the queries
 
 
 class NotAlike(UsageError):
@@ -256,7 +260,7 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
             continue
         pairs = [(first.results[key], other.results[key]) for key in keys if key[0].family.high == 1]
         found = [r for pair in pairs if (r := _correlation(*pair)) is not None]
-        if found and max(r * np.sqrt(n) for r, n in found) < CHANCE:
+        if found and max(r * np.sqrt(n) for r, n in found) < MIN_CORRELATION:
             best, n = max(found)
             out.append(
                 f"{first.name} and {other.name} succeed on different queries, as at chance (correlation {best:.2f} of "
@@ -268,9 +272,9 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
 def _correlation(one: Measurement, other: Measurement) -> tuple[float, int] | None:
     """The correlation of the values of two good systems by query, and the number of queries; None where few tell."""
     a, b = one.per_query, other.per_query
-    if a is None or b is None or len(a) != len(b) or len(a) < LEAST:
+    if a is None or b is None or len(a) != len(b) or len(a) < MIN_QUERIES:
         return None
-    if not all(GOOD <= r.value <= 1 - GOOD / 4 and float(x.std()) > 0 for r, x in ((one, a), (other, b))):
+    if not all(MIN_VALUE <= r.value <= 1 - MIN_VALUE / 4 and float(x.std()) > 0 for r, x in ((one, a), (other, b))):
         return None
     return float(np.corrcoef(a, b)[0, 1]), len(a)
 

@@ -26,10 +26,10 @@ from ..types import Bool, Float
 from .sets_and_runs import Arranged
 from .systems import paired_columns, parts_of
 
-LEAST = 10_000  # permutations of a table with few tests
-MOST = 100_000  # bounds the time of a table with many
-_BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MOST allows
-_TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
+MIN_PERMUTATIONS = 10_000  # permutations of a table with few tests
+MAX_PERMUTATIONS = 100_000  # bounds the time of a table with many
+_BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MAX_PERMUTATIONS allows
+_TESTS_PER_PASS = 128  # tests that share one pass of resamples and permutations; bounds the memory
 CORRECTED = {"holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected"}
 
 
@@ -163,7 +163,7 @@ def between(
     else:
         found, fewer = [], []
         cases = _cases(every, keys, pairs, fewer)
-        while batch := list(islice(cases, max(1, _TOGETHER // len(every.bases)))):
+        while batch := list(islice(cases, max(1, _TESTS_PER_PASS // len(every.bases)))):
             found += _tested(batch, every, tested, rules, threads)
         most = max((one.facts["differing"] for one in found if one.p is not None), default=0)
         limit, more = f"the systems differ on at most {count_of(most, 'image')}" * (most > 0), "more images"
@@ -267,7 +267,10 @@ def _corrected(found: Sequence[Difference], rules: Rules) -> Iterator[Difference
 
 def permutations_for(tests: int, rules: Rules) -> int:
     """How many permutations let one test of ``tests`` become significant on its own."""
-    return min(MOST, max(LEAST, math.ceil(_BELOW * _needed(tests, rules) / LEAST) * LEAST))
+    return min(
+        MAX_PERMUTATIONS,
+        max(MIN_PERMUTATIONS, math.ceil(_BELOW * _needed(tests, rules) / MIN_PERMUTATIONS) * MIN_PERMUTATIONS),
+    )
 
 
 def unreachable(smallest: Sequence[float], rules: Rules, limit: str, more: str) -> list[str]:

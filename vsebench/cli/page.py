@@ -12,7 +12,7 @@ from .results import remark
 from .terminal import Terminal
 
 MEGABYTE = 1_000_000
-LONGEST = 100  # characters of a name that is made of those of the reports
+MAX_NAME_LENGTH = 100  # characters of a name that is made of those of the reports
 
 
 def run(
@@ -35,7 +35,7 @@ def run(
     from ..results.render import ENDINGS
 
     if output is None:
-        names = "-".join(names_of([named(text) for text in reports]))[:LONGEST]
+        names = "-".join(names_of([named(text) for text in reports]))[:MAX_NAME_LENGTH]
         output = Path(f"{names.replace('/', '-')}.html")
     if output.suffix.lower() not in ENDINGS:
         what = "its ending is that of no format"

@@ -12,7 +12,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from ..results.render import Result
 
-NOTES = 3  # lines of notes that are printed without being asked for
+PRINTED_NOTES = 3  # lines of notes that are printed without being asked for
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
 
@@ -60,9 +60,9 @@ class Output:
     @property
     def kept(self) -> int:
         """Items a query that a report keeps if nothing is said: those of JSON."""
-        from ..evaluation.options import KEPT
+        from ..evaluation.options import DEFAULT_KEPT_ITEMS
 
-        return KEPT if "json" in (self.printed, self.written) else 0
+        return DEFAULT_KEPT_ITEMS if "json" in (self.printed, self.written) else 0
 
     def deliver(self, result: Result) -> None:
         """Write a result to the files that are named, and print it; its notes and warnings go to stderr.
@@ -109,7 +109,7 @@ def remark(terminal: Terminal, result: Result) -> None:
     from ..numeric import compiled
 
     said = tuple(dict.fromkeys((*compiled.notes, *result.notes)))
-    more = 0 if terminal.notes or len(said) <= NOTES else len(said) - NOTES + 1
+    more = 0 if terminal.notes or len(said) <= PRINTED_NOTES else len(said) - PRINTED_NOTES + 1
     for note in said[: len(said) - more]:
         terminal.note(f"· {note}")
     if more:

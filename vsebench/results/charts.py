@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 330, 250
 STEP, LABELS = 12, 90  # height of a system in a slice, and width of the labels of slices
 INK = "#222222"
 DEEPEST = 100  # k of a curve of recall
-LEAST = 3  # depths of a curve
+MIN_DEPTHS = 3  # depths of a curve
 PADDING = {"left": 14, "top": 4, "right": 4, "bottom": 4}  # words are wider in other fonts
 _NAME = 40  # characters of a name in a legend
 
@@ -98,7 +98,7 @@ def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measur
         groups.setdefault((metric.view, name, better, percent), []).extend(marks)
     panels = []
     for (view, name, better, percent), marks in groups.items():
-        if len({mark.x for mark in marks}) >= LEAST:
+        if len({mark.x for mark in marks}) >= MIN_DEPTHS:
             ways = list(dict.fromkeys(mark.group for mark in marks))
             title = " · ".join([name + arrow(better), heading(view), *(ways if len(ways) == 1 else [])])
             y = f"{name}{' × 100' * percent}"
@@ -216,7 +216,7 @@ def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
     import altair as alt
 
     if not panels:
-        what = f"there is nothing to draw: no metric is known at {LEAST} depths, and no slice has enough queries"
+        what = f"there is nothing to draw: no metric is known at {MIN_DEPTHS} depths, and no slice has enough queries"
         raise UsageError(what, fix="evaluate a metric at more depths, such as R@1,R@5,R@10")
     drawn = [_drawn(panel, systems, INK) for panel in panels]
     return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 GAP = 3  # columns between two columns of a table
 BEST, SECOND, SIGNIFICANT = "^", "_", "*"  # behind a number: bold and underlined are lost without a terminal
-LEAST = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
-NAME = 16  # columns of a word that is not folded
+MIN_WIDTH = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
+MAX_UNFOLDED = 16  # columns of a word that is not folded
 
 
 def text(tables: Sequence[Table]) -> str:
@@ -95,7 +95,7 @@ def _longest(table: Table, part: str) -> list[int]:
 def _fitted(natural: list[int], least: list[int], room: int) -> list[int]:
     """Widths that add up to ``room``: the widest column is narrowed first, below ``least`` only when all are there."""
     widths = list(natural)
-    for floor in (least, [LEAST] * len(least)):
+    for floor in (least, [MIN_WIDTH] * len(least)):
         while sum(widths) > room:
             spare = [i for i, width in enumerate(widths) if width > floor[i]]
             if not spare:
@@ -115,7 +115,7 @@ def _table(table: Table, width: int, beside: bool) -> Drawn:
         max(len(word) for cell in cells for word in cell.text.split(" ")) for cells in zip(*table.cells, strict=True)
     ]
     least = [
-        min(name, NAME) if column.words else text
+        min(name, MAX_UNFOLDED) if column.words else text
         for column, name, text in zip(table.columns, names, _texts(table), strict=True)
     ]
     widths = _fitted(_natural(table, beside), least, width - GAP * len(least) + 1)
