@@ -45,21 +45,21 @@ def agree(
     force: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """How far metrics agree on the order of systems: Kendall's tau-b with intervals, and queries they disagree on.
+    """Measure how far metrics agree on the order of systems: Kendall's tau-b with intervals, and disputed queries.
 
     Args:
-        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        metrics: names and suites, separated by commas; by default all that the reports share. A list of them works too.
-        pair: two metrics, whose queries are listed; by default those that agree least.
-        direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``, of the pair; by default the first direction that has both.
-        top: how many queries to list.
-        most: how many pairs of metrics a table shows.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports, more: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a
+            list, or a mapping from names to them.
+        metrics: metrics and suites; by default all that the reports share. A list of them works too.
+        pair: list the queries on which these two metrics disagree; by default the two that agree least.
+        direction: direction of the pair: i2t, t2i, i2i or t2t; by default the first that has both metrics.
+        top: number of queries to list.
+        most: number of pairs of metrics in the table.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         force: compare even if the evaluation settings differ.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: fewer than three systems, an unknown metric, signatures that differ, no two metrics.

@@ -70,28 +70,27 @@ def choice(
     seed: int = 0,
     threads: int | None = None,
 ) -> Result:
-    """How often systems choose the right caption: of SugarCrepe, VALSE, ARO, Winoground, or a set of one's own.
+    """Measure how often systems choose the right caption: SugarCrepe, VALSE, ARO, Winoground or your set.
 
-    A choice is right if the score of the right caption is higher than that of every other caption of the item; a tie is
-    wrong. Of items with two images the text score asks this for both images, the image score for both captions, and the
-    group score for all of it. Intervals resample images, with all items of an image together.
+    A choice is right if the right caption scores higher than every other caption of the item; a tie is wrong. Items with
+    two images have a text score (right for both images), an image score (right for both captions) and a group score
+    (both). Intervals resample images, together with all items of an image.
 
     Args:
-        systems: embeddings of the set, or scores of its captions by item; the others are compared with the first one.
-            One or several files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of
-            images and that of the texts behind it are one. A mapping also takes arrays of scores (item, caption) or
-            (item, image, caption), and pairs of image and text vectors.
-        set: ``sugarcrepe``, ``valse``, ``aro`` or ``winoground`` in the cache, their folder or file, a JSON file of
-            one's own, or a list of items with ``image``, ``captions`` and maybe ``right``, ``id`` and ``category``.
-        baseline: a file with scores of every caption without its image, or ``length``: the shorter one is right.
-        similarity: of vectors: ``auto``, ``cosine`` or ``dot``.
+        systems: embeddings of the set, or scores of its captions by item; NAME=FILE names a system. One or several
+            files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of images and that of
+            the texts behind it are one. A mapping also takes arrays of scores (item, caption) or (item, image,
+            caption), and pairs of image and text vectors.
+        set: ``sugarcrepe``, valse, aro or winoground in the cache, their folder or file, or your JSON file.
+        baseline: scores of every caption without its image, or length: the shorter caption is right.
+        similarity: similarity of vectors: auto, cosine or dot.
         image_key: name of the array of image vectors in files of embeddings.
         text_key: name of that of caption vectors.
-        top: how many categories of a table are printed.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
-        threads: threads of the kernels; never changes a result.
+        top: number of categories in the table.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: an unknown set, or two systems of one name.

@@ -53,30 +53,29 @@ def compare(
     mean: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Test systems against each other with paired permutation tests over images, on every metric they share.
+    """Test the differences between systems: paired permutation tests over images, for every metric they share.
 
-    ours@0=FILE ours@1=FILE are training runs of one system: it has the mean over its runs, and tests are over runs.
+    Name training runs of one system SYSTEM@SEED=FILE: the table has their mean, and tests permute runs.
 
     Args:
-        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        metrics: names and suites to test, separated by commas, or ``all``; by default the headline metrics that the
-            reports share (``docs/metrics.md`` lists them), and the others are described without p-values. A list of
-            names works too.
-        baseline: name of the system that all others are tested against; by default every pair is tested.
-        correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
-        alpha: corrected p-values up to it are called significant.
-        permutations: random permutations of a test; by default as many as the number of tests and ``alpha`` need,
-            from 10,000 to 100,000.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports, more: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a
+            list, or a mapping from names to them.
+        metrics: metrics and suites to test, or all; by default the headline metrics that the reports share
+            (docs/metrics.md). A list of names works too.
+        baseline: test every system against this one; by default every pair is tested.
+        correction: correction for multiple tests: holm, bh (Benjamini-Hochberg) or none.
+        alpha: significance level of the corrected p-values.
+        permutations: number of random permutations; by default 10,000 to 100,000, as the number of tests and ``alpha``
+            need.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         intervals: show the interval of every value.
         force: compare even if the evaluation settings differ, on the queries that the systems share.
-        tests: without tests, the values alone are shown: a row a system, a column a metric and direction. Languages of
+        tests: ``False`` shows the values only: one row per system, one column per metric and direction. Languages of
             one test set become a row each, with their mean behind them.
-        mean: compare the means over several test sets: SYSTEM:SET=FILE, or SYSTEM/SET.json, names a system and a set.
-        threads: threads of the kernels; never changes a result.
+        mean: compare macro means over test sets; name the reports SYSTEM:SET=FILE, or store them as SYSTEM/SET.json.
+        threads: number of threads; never changes a result.
 
     Returns:
         ``to_frame("values")`` has the values, ``to_frame("tests")`` the tests, ``settings`` how they were made. The
@@ -116,12 +115,12 @@ def compare(
 
 @public
 def show(reports: Reports, *more: OneReport, metrics: Names | None = None, intervals: bool = False) -> Result:
-    """Print saved reports again: one as its evaluation printed it, several in one table.
+    """Print one saved report as its evaluation did, or several in one table.
 
     Args:
         reports, more: saved reports; NAME=FILE names a system. In Python as for ``compare``.
-        metrics: names and suites, as a list or separated by commas; all by default.
-        intervals: show the interval of every value of several reports.
+        metrics: metrics and suites; all by default.
+        intervals: show the interval of every value (several reports).
 
     Raises:
         UsageError, BadInput: as ``compare``.

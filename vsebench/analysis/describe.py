@@ -25,10 +25,10 @@ SHOWN = 20  # words of the list of the most frequent ones
 
 @public
 def describe(name: str, *, progress: Progress | None = None) -> Result:
-    """What a data set consists of, as a table.
+    """Describe a test set: images, captions and words.
 
     Args:
-        name: a split, such as ``coco-5k`` or ``scenes-10k-test``, or a data set of scenes: then all of its parts.
+        name: a test set such as coco-5k, or a data set of scenes with all of its parts.
         progress: called with (done, in all).
 
     >>> import vsebench

@@ -59,18 +59,17 @@ def page(
     metrics.
 
     Args:
-        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
-        captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
-            not known here.
-        images: the images, for thumbnails: a folder, parquet files or archives, as for ``encode``.
-        title: the heading of the page; by default it names the test set.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports, more: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a
+            list, or a mapping from names to them.
+        metrics: metrics and suites; by default all that the reports share.
+        captions: captions, if the test set does not come with them.
+        images: images for thumbnails: a folder, parquet files or archives, as for encode.
+        title: heading of the page; the test set by default.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         force: compare even if the evaluation settings differ.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: unknown metrics, or systems that were not measured alike.

@@ -56,30 +56,28 @@ def slice(
     force: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Metrics in every bin of an attribute of their queries.
+    """Break metrics down by a property of their queries.
 
-    A metric that the attribute does not apply to is left out, and named in the warnings.
+    Metrics that the property does not apply to are left out with a warning.
 
     Args:
-        reports: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
-            ``file``, an item may have several) or ``column`` (of ``file``).
-        metrics: names and suites, separated by commas. A list of them works too. R@1 by default, or all metrics of
-            reports that have judgements of their own instead.
-        direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i``, ``t2t`` or ``query2corpus``.
-        file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
-        column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.
-        captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
-            splits whose captions are not known.
-        bins: how many bins of about equal size numbers are cut into, 5 by default, or their edges: a bin extends from
-            an edge up to the next, which is in the bin only if it is the last.
-        top: how many slices of a metric a table shows.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a list, or
+            a mapping from names to them.
+        by: ``length`` (words of the caption), positives (number of relevant items), category (labels in ``file``) or
+            column.
+        metrics: metrics and suites. A list of them works too. R@1 by default, or all metrics of reports that have
+            judgements of their own instead.
+        direction: ``both``, i2t, t2i, i2i, t2t or query2corpus.
+        file: table with a column of ids (id, image_id or caption_id): CSV, TSV, parquet or JSON lines.
+        column: column of ``file`` to slice by; by default category, label or the only one.
+        captions: captions for slices by length, if the test set does not come with them.
+        bins: number of bins of about equal size (5 by default), or their edges, such as 0,10,20.
+        top: number of slices per metric in the table.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         force: compare even if the evaluation settings differ.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: unknown names, options that do not fit together, or an attribute that no query has.

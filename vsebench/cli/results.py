@@ -21,10 +21,10 @@ class Output:
 
     Args:
         terminal: of the command; ``--json`` is a format as well.
-        output: also write the result to a file, by its ending: .json, .tex, .md, .html or .csv.
+        output: also write the result to a file; the extension sets the format: .json, .tex, .md, .html or .csv.
         style: print terminal, json, latex, html, markdown or csv; terminal by default.
         per_query: write the per-query values of every metric (.parquet or .csv).
-        figure: also draw it: .svg, .png or .pdf.
+        figure: also draw a chart: .svg, .png or .pdf.
 
     Raises:
         UsageError: no such format, or an ending of no format.

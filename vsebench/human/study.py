@@ -53,24 +53,21 @@ def correlate(
     java: str | None = None,
     bar: Bar | None = None,
 ) -> Result:
-    """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
+    """Correlate relevance or a model with human ratings: Pearson, Spearman and Kendall, with intervals.
 
     Args:
         data: ``cxc`` (Crisscrossed Captions) or ``flickr8k`` (experts and CrowdFlower).
-        gains: kinds of gains (see ``docs/relevance.md``), ``binary`` (1 for the caption's own image, else 0), or scores
-            of captioning, separated by commas; by default ``binary`` and ``cider`` for ``cxc``, ``cider`` for
-            ``flickr8k``, or none beside ``embeddings``. In Python also a list.
-        embeddings: a file of vectors of COCO 5K (see ``docs/formats.md``), for ``cxc``.
-        texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
+        gains: relevance to correlate: kinds of gains (docs/relevance.md), binary, or captioning scores; binary and
+            cider by default. In Python also a list.
+        embeddings: vectors of COCO 5K (for cxc).
+        texts: caption vectors, if ``embeddings`` is an .npy of images.
         image_key: name of the array of image vectors in the file.
         text_key: name of that of caption vectors.
-        similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``: some,
-            separated by commas; by default all. In Python also a list.
-        human_data: folder with the judgements; by default that of the variable ``VSEBENCH_HUMAN_DATA``, else ``human``
-            in the cache.
-        ci: level of the intervals in percent; 0 for none.
-        seed: of the samples of a model.
+        similarity: ``cosine`` or dot.
+        tasks: ``sits``, sts and sis (cxc), expert and crowdflower (flickr8k); all by default. In Python also a list.
+        human_data: folder of the ratings; by default VSEBENCH_HUMAN_DATA, or human in the cache.
+        ci: confidence level of the intervals in percent; 0 for none.
+        seed: random seed.
         over: what the jackknife of the intervals leaves out: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
         bar: a function of a title: a context manager, whose value is called with (done, in all).

@@ -227,7 +227,7 @@
     for (let i = list.children.length; i < upTo; i++) list.append(option(i));
     more.hidden = upTo === state.found.length;
     const count = state.found.length.toLocaleString("en");
-    status.textContent = state.found.length ? `${count} ${state.found.length === 1 ? "query" : "queries"}` : "No query is found: clear the search, or choose another order.";
+    status.textContent = state.found.length ? `${count} ${state.found.length === 1 ? "query" : "queries"}` : "No matching queries";
   }
 
   function option(i) {
@@ -287,12 +287,12 @@
       texts.append(element("h3", {}, ...(data.rowTexts ? [words(data.rowTexts[query])] : titled(ROW, data.rows[query]))));
       if (data.rowTexts) texts.append(about(...titled(ROW, data.rows[query])));
       if (own.length) {
-        texts.append(about(`Its ${own.length > 1 ? COLUMN.plural : COLUMN.name}, which ${own.length > 1 ? "are" : "is"} the ground truth:`));
+        texts.append(about(`Ground-truth ${own.length > 1 ? COLUMN.plural : COLUMN.name}:`));
         texts.append(element("ul", {}, ...own.map((c) => element("li", {}, words(text(c))))));
       }
     } else {
       texts.append(element("h3", {}, ...(data.texts ? [words(text(query))] : titled(COLUMN, data.columns[query]))));
-      const owner = rowOf ? [` written for ${ROW.name} `, element("bdi", {}, data.rows[row]), "."] : [];
+      const owner = rowOf ? [` of ${ROW.name} `, element("bdi", {}, data.rows[row]), "."] : [];
       if (data.texts || rowOf) texts.append(about(...titled(COLUMN, data.texts ? data.columns[query] : ""), ...owner));
     }
     made.append(thumbnail(row) || "", texts);
