@@ -70,11 +70,11 @@ def choice(
     seed: int = 0,
     threads: int | None = None,
 ) -> Result:
-    """Measure how often systems choose the right caption: SugarCrepe, VALSE, ARO, Winoground or your set.
+    """Measure how often systems choose the right caption of SugarCrepe, VALSE, ARO, Winoground or your set.
 
-    A choice is right if the right caption scores higher than every other caption of the item; a tie is wrong. Items with
-    two images have a text score (right for both images), an image score (right for both captions) and a group score
-    (both). Intervals resample images, together with all items of an image.
+    A choice is right if the right caption scores higher than every other caption of the item; a tie is wrong. Items
+    with two images have a text score (right for both images), an image score (right for both captions) and a group
+    score (both). Intervals resample images, together with all items of an image.
 
     Args:
         systems: embeddings of the set, or scores of its captions by item; NAME=FILE names a system. One or several
