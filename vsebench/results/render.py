@@ -52,7 +52,7 @@ class Result:
     main: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     paper: tuple[Table, ...] = ()
-    panels: Sequence[charts.Panel] = ()
+    panels: Sequence[charts.Panel] = field(default_factory=tuple)
     systems: tuple[str, ...] = ()
     page: Callable[[], str] | None = field(default=None, repr=False)
     reports: Mapping[str, Any] = field(default_factory=dict)

@@ -61,8 +61,8 @@ class Report(Result):
     kind: str = field(default="report", init=False)
     title: str = field(default="", init=False)
     main: str = field(default="results", init=False)
-    tables: Sequence[Table] = field(default=(), init=False)
-    panels: Sequence[Panel] = field(default=(), init=False)
+    tables: Sequence[Table] = field(init=False)
+    panels: Sequence[Panel] = field(init=False)
     systems: tuple[str, ...] = field(default=(), init=False)
     page: None = field(default=None, init=False)
     split: str
@@ -75,9 +75,16 @@ class Report(Result):
     lists: tuple[Lists, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        found = {"title": printable(f"Evaluation on {self.split}"), "systems": (self.split,), "tables": self._tables()}
-        for name, value in {**found, "panels": curves({(r.metric, r.direction): [r] for r in self.results})}.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "title", printable(f"Evaluation on {self.split}"))
+        object.__setattr__(self, "systems", (self.split,))
+
+    def __getattr__(self, name: str) -> Any:
+        """``tables`` and ``panels``, made when they are first read: a loop over epochs reads values alone."""
+        if name not in ("tables", "panels"):
+            raise AttributeError(f"a report has no {name}")
+        found = self._tables() if name == "tables" else curves({(r.metric, r.direction): [r] for r in self.results})
+        object.__setattr__(self, name, found)
+        return found
 
     def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Measurement:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured.
