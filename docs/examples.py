@@ -66,7 +66,7 @@ def _run(found: re.Match[str]) -> str:
 
     from vsebench.cli import app, terminal
 
-    terminal.EVERY = 3600.0  # a slow machine adds no lines of progress
+    terminal.PROGRESS_SECONDS = 3600.0  # a slow machine adds no lines of progress
     done = CliRunner().invoke(app, shlex.split(found[1]))
     if done.exit_code:
         raise RuntimeError(f"vsebench {found[1]} ends with {done.exit_code}:\n{done.output}")

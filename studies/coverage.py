@@ -86,11 +86,10 @@ def one(images: int, number: int) -> pd.DataFrame:
     ]  # fmt: skip
     names = [str(m) for m in dict.fromkeys(r.metric for r in reports[0].results)]
     compared = vsebench.compare(reports, metrics=names, correction="none", permutations=1000, resamples=10, threads=1)
-    rows = [compared.rows[t.row] for t in compared.tests]
-    p = {(row.metric, row.direction): t.p for row, t in zip(rows, compared.tests, strict=True)}
+    p = {(row["metric"], row["direction"]): row["p"] for row in compared.records("tests")}
     found = {
         f"{METRICS[str(r.metric)]} {r.direction or 'both'}":
-            (r.value, *(r.interval or (np.nan, np.nan)), 1.0 if (of := p[r.metric, r.direction]) is None else of)
+            (r.value, *(r.interval or (np.nan, np.nan)), 1.0 if (of := p[str(r.metric), r.direction]) is None else of)
         for r in reports[0].results
     }  # fmt: skip
     return pd.DataFrame.from_dict(found, "index", float, ["value", "low", "high", "p"])

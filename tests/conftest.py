@@ -33,7 +33,7 @@ from vsebench.types import TestSet
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-terminal.EVERY = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
+terminal.PROGRESS_SECONDS = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
 
 HERE = Path(__file__).resolve().parent
 

@@ -158,7 +158,7 @@ def through(name: str, world: dict[str, Any], folder: Path, **options: Any) -> R
         patch.setenv("VSEBENCH_CACHE", str(folder / "cache"))
         for module, constant, value in SMALL if name == "small tiles" else ():
             patch.setattr(module, constant, value)
-        patch.setattr(engines, "SCORES", N * 2 * N // 6)  # six shards a pass
+        patch.setattr(engines, "SHARD_SCORES", N * 2 * N // 6)  # six shards a pass
         if name in ("torch", "faiss"):
             pytest.importorskip(name, reason=f"{name} is not installed")
         found = DOORS[name](folder, world)

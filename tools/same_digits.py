@@ -62,6 +62,9 @@ class Old(New):
 
     cache = tuple(line.replace("spice --from", "spice import") for line in New.cache)
 
+    def call(self, function: str, *args: Any, **options: Any) -> Any:
+        return super().call(function if options.pop("tests", True) else "joint", *args, **options)
+
 
 def numbers(place: str, value: Any, columns: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """The numbers of a record, table or array by their names; the texts of a record are part of its name."""

@@ -41,12 +41,10 @@ _PUBLIC = {
     "encode": "vsebench.pretrained.encode",
     "encode_all": "vsebench.pretrained.several",
     "load": "vsebench.analysis.systems",
-    "compare": "vsebench.analysis.comparison",
+    "compare": "vsebench.analysis.compare",
     "agree": "vsebench.analysis.agree",
     "slice": "vsebench.analysis.slices",
     "choice": "vsebench.analysis.choice",
-    "compare_sets": "vsebench.analysis.many_sets",
-    "joint": "vsebench.analysis.joint",
     "page": "vsebench.analysis.page",
     "export": "vsebench.exchange.export",
     "correlate": "vsebench.human.study",
@@ -54,19 +52,16 @@ _PUBLIC = {
     "load_split": "vsebench.sets.catalogue",
     "build_scenes": "vsebench.scenes.build",
     "open_scenes": "vsebench.scenes.store",
-    "StoredScenes": "vsebench.scenes.store",
     "metric": "vsebench.metrics",
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
     "Metric": "vsebench.metrics",
     "tokenise": "vsebench.text.ptb",
     "Report": "vsebench.results.report",
-    "Encoded": "vsebench.pretrained.encode",
-    "EncodedFile": "vsebench.pretrained.several",
+    "Result": "vsebench.results.render",
     "TestSet": "vsebench.types",
     "Side": "vsebench.types",
     "Embeddings": "vsebench.types",
-    "Relevance": "vsebench.types",
     "VsebenchError": "vsebench.errors",
     "VsebenchWarning": "vsebench.errors",
 }
@@ -76,10 +71,8 @@ __all__ = ["__version__", *_PUBLIC]
 if TYPE_CHECKING:
     from .analysis.agree import agree as agree
     from .analysis.choice import choice as choice
-    from .analysis.comparison import compare as compare
+    from .analysis.compare import compare as compare
     from .analysis.describe import describe as describe
-    from .analysis.joint import joint as joint
-    from .analysis.many_sets import compare_sets as compare_sets
     from .analysis.page import page as page
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
@@ -93,18 +86,15 @@ if TYPE_CHECKING:
     from .metrics import metric as metric
     from .metrics import metric_sum as metric_sum
     from .metrics import parse as parse
-    from .pretrained.encode import Encoded as Encoded
     from .pretrained.encode import encode as encode
-    from .pretrained.several import EncodedFile as EncodedFile
     from .pretrained.several import encode_all as encode_all
+    from .results.render import Result as Result
     from .results.report import Report as Report
     from .scenes.build import build_scenes as build_scenes
-    from .scenes.store import StoredScenes as StoredScenes
     from .scenes.store import open_scenes as open_scenes
     from .sets.catalogue import load_split as load_split
     from .text.ptb import tokenise as tokenise
     from .types import Embeddings as Embeddings
-    from .types import Relevance as Relevance
     from .types import Side as Side
     from .types import TestSet as TestSet
     from .unimodal.evaluate import evaluate_unimodal as evaluate_unimodal

@@ -38,7 +38,7 @@ _ELSEWHERE = {
     "json format style": "the returned object has .to_json(), .to_latex(), .to_markdown(), .to_html() and .to_frame()",
     "image_ids ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
     "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
-    "intervals": "a table of several reports has them: vsebench.joint(REPORTS, intervals=True)",
+    "intervals": "a table of several reports has them: vsebench.compare(REPORTS, tests=False, intervals=True)",
     "figures figure_format": "the returned object writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.human.figure.write(RESULT, FILE)",
     "quiet notes no_progress": "leave it out: functions print nothing; the returned object has .notes and .warnings",

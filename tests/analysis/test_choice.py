@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tests import choice_files as files
 from tests.commands import cli, document, printed, refused
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.results.render import Result
 from vsebench.sets.choices.layouts import LAYOUTS, load
 
 
@@ -26,8 +28,17 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
 
 
-def shares(result: Any, measure: str = "accuracy", part: str = "") -> dict[tuple[str, str], Any]:
-    return {(s.category, s.system): s for s in result.shares if (s.measure, s.part) == (measure, part)}
+def shares(result: Result, measure: str = "accuracy", part: str = "") -> dict[tuple[str, str], Any]:
+    return {(s.category, s.system): s for s in every(result) if (s.measure, s.part) == (measure, part)}
+
+
+def every(result: Result) -> list[SimpleNamespace]:
+    return [SimpleNamespace(**row) for row in result.records()]
+
+
+def one_of(result: Result, *words: str) -> SimpleNamespace:
+    """The first share with these words."""
+    return next(s for s in every(result) if {*words} <= {s.part, s.measure, s.category, s.system})
 
 
 def shapes_of(folder: Path) -> dict[str, tuple[int, int]]:
@@ -108,7 +119,7 @@ def test_a_set_of_ones_own(tmp_path: Path, form: str) -> None:
     assert found["all"] == (0.0, 1, 1, 1, 0.5, 1.0)
     assert found["mean of categories"][:2] == (0.25, None)
     assert found["all items"] == (pytest.approx(1 / 3), 1, 3, 2, pytest.approx(8 / 18), pytest.approx(2 / 3))
-    assert result.name == "own"
+    assert result.settings["name"] == "own"
 
 
 # Shares
@@ -162,7 +173,7 @@ def test_chance_of_pairs_is_that_of_random_scores() -> None:
     scores = np.random.default_rng(0).standard_normal((40_000, 2, 2))
     items = [{"image": [f"{n}a", f"{n}b"], "captions": ["x", "y"]} for n in range(40_000)]
     result = vb.choice({"m": scores}, set=items, ci=0)
-    assert all(abs(s.value - s.chance) < 0.01 for s in result.shares) and len(result.shares) == 6
+    assert all(abs(s.value - s.chance) < 0.01 for s in every(result)) and len(every(result)) == 6
 
 
 def test_intervals_and_paired_differences_are_those_of_resampled_images(tmp_path: Path) -> None:
@@ -183,19 +194,19 @@ def test_intervals_and_paired_differences_are_those_of_resampled_images(tmp_path
     everything = np.ones(300, bool)
     for system, value in (("A", right["A"]), ("B", right["B"]), ("B − A", right["B"] - right["A"])):
         for label, inside in (("x", category == 0), ("all items", everything)):
-            share = result[label, system]
+            share = one_of(result, label, system)
             assert share.value == pytest.approx(value[inside].mean(), abs=1e-12)
-            assert share.interval == pytest.approx(ends(value, inside), abs=0.012)
+            assert (share.low, share.high) == pytest.approx(ends(value, inside), abs=0.012)
     again = vb.choice(scores, set=items, resamples=4000, threads=1)
-    assert again.shares == result.shares
-    assert result["all items", "B − A"].ties is None and "+" in str(result)
+    assert again.records() == result.records()
+    assert one_of(result, "all items", "B − A").ties is None and "+" in str(result)
 
 
 def test_one_image_has_no_interval() -> None:
     items = [{"image": "a", "captions": ["a", "b"]}] * 1 + [{"image": "b", "captions": ["a", "b"], "category": "c"}]
     found = shares(vb.choice({"m": [[1, 0], [0, 1]]}, set=items))
-    assert found["c", "m"].interval is None and found["all items", "m"].interval == (0.0, 1.0)
-    assert found["mean of categories", "m"].interval is None
+    assert found["c", "m"].low is None and (found["all items", "m"].low, found["all items", "m"].high) == (0.0, 1.0)
+    assert found["mean of categories", "m"].low is None
 
 
 # Inputs
@@ -249,13 +260,17 @@ def test_embeddings_in_any_order_and_spelling_give_the_same_as_scores(tmp_path: 
     given = [table, *stored, f"S={tmp_path}/s.npy", f"J={tmp_path}/s.json"]
     found = vb.choice(list(map(str, given)), set=folder, ci=0)
     assert found.systems == ("by-hand", "ids", "i", "S", "J")
-    assert len({tuple(s.value for s in found.shares if s.system == name) for name in found.systems}) == 1
-    assert "|score:scores,cosine|ties:wrong" in found.signature
+    assert len({tuple(s.value for s in every(found) if s.system == name) for name in found.systems}) == 1
+    assert "|score:scores,cosine|ties:wrong" in found.settings["signature"]
     keyed = vb.choice(tmp_path / "odd.npz", set=folder, image_key="pictures", text_key="words", ci=0)
-    assert keyed["all items"].value == found["all items"].value
+    assert one_of(keyed, "all items").value == one_of(found, "all items").value
     memory = {"a": (images, captions), "e": (vb.Embeddings("image", split.rows.ids[p], images[p]), captions)}
     found = vb.choice(memory, set=folder, ci=0)
-    assert found["all items", "a"].value == found["all items", "e"].value == keyed["all items"].value
+    assert (
+        one_of(found, "all items", "a").value
+        == one_of(found, "all items", "e").value
+        == one_of(keyed, "all items").value
+    )
 
 
 def test_two_images_by_vectors_and_by_scores(tmp_path: Path) -> None:
@@ -279,7 +294,7 @@ def test_two_images_by_vectors_and_by_scores(tmp_path: Path) -> None:
 def test_ties_and_items_that_cannot_be_right_are_warned_of(recwarn: Any) -> None:
     items = [{"image": "a", "captions": ["x y", "x y"]}, {"image": "b", "captions": ["x", "y"]}]
     result = vb.choice({"m": [[1, 1], [1, 0]]}, set=items, ci=0)
-    assert result["all items"].ties == 1
+    assert one_of(result, "all items").ties == 1
     assert "1 item has the right caption twice, which is always a tie (first: 0)" in result.warnings
     assert any("m: ties, which count as wrong: 1 of 2 choices" in str(w.message) for w in recwarn)
 
@@ -327,7 +342,7 @@ def test_vectors_of_items_that_the_set_does_not_have_are_not_used(
     )  # fmt: skip
     found = vb.choice(tmp_path / "m.npz", set=folder / "add_obj.json", ci=0)
     complete = vb.choice(tmp_path / "m.npz", set=folder, ci=0)
-    assert found["add_obj"].value == complete["add_obj"].value and found["add_obj"].n == 2
+    assert one_of(found, "add_obj").value == one_of(complete, "add_obj").value and one_of(found, "add_obj").n == 2
     pinned("\n".join(found.notes))
     np.savez(tmp_path / "n.npz", image_embeddings=images, text_embeddings=captions, image_ids=["x", "y", "z"])
     refuses(BadInput, vb.choice, tmp_path / "n.npz", set=folder, ci=0)
@@ -477,9 +492,9 @@ def test_sugarcrepe_as_published(real_data: Path, tmp_path: Path) -> None:
     assert found["mean of categories", "m"].value == pytest.approx(sum(means) / 7, abs=1e-12) and result.notes == (
         "text only: the shorter caption is right",
     )
-    assert found["all items", "m"].value == pytest.approx(sum(r for r, _ in right.values()) / 7511, abs=1e-12)
+    assert one_of(result, "all items", "m").value == pytest.approx(sum(r for r, _ in right.values()) / 7511, abs=1e-12)
     # 572 of 7,511, as counted in RAIVNLab/sugar-crepe#10: 164 of swap_obj and 408 of swap_att
-    assert found["all items", "m"].order_blind == pytest.approx(1 - 572 / 7511)
+    assert one_of(result, "all items", "m").order_blind == pytest.approx(1 - 572 / 7511)
     assert (found["swap_obj", "m"].images, found["all items", "m"].images) == (224, 1560)
 
 
@@ -487,7 +502,7 @@ def test_valse_as_published(real_data: Path) -> None:
     result = vb.choice({"m": np.tile([1.0, 0.0], (1908, 1))}, set=real_data / "valse", ci=0)
     found = {category: share.n for (category, _), share in shares(result).items()}
     sizes = {"counting-hard": 868, "existence": 505, "relations": 535}
-    assert found == {**sizes, "mean of categories": 1908, "all items": 1908} and result["all items"].value == 1
+    assert found == {**sizes, "mean of categories": 1908, "all items": 1908} and one_of(result, "all items").value == 1
     absent, out = result.notes
     assert absent.startswith("8 of the 11 files of valse are not here (") and "relations" not in absent
     assert "240 items are left out" in out

@@ -17,7 +17,7 @@ from vsebench.errors import BadInput
 
 
 def shares(result: Any, measure: str) -> dict[str, float]:
-    return {s.category: s.value for s in result.shares if s.measure == measure}
+    return {row["category"]: row["value"] for row in result.records() if row["measure"] == measure}
 
 
 PAIR_NAMES = (
@@ -99,12 +99,12 @@ def test_scores_belong_to_captions_and_items_by_their_names(tmp_path: Path, refu
     """Columns by their number, rows by their id, also of an array with ids beside it."""
     folder, rng = files.sugarcrepe(tmp_path / "s"), np.random.default_rng(0)
     scores = rng.standard_normal((5, 2))
-    right = vb.choice({"m": scores}, set=folder, ci=0).shares
+    right = vb.choice({"m": scores}, set=folder, ci=0).records()
     rows = zip(NAMES, scores.tolist(), strict=True)
     (tmp_path / "m.csv").write_text("score_1,id,score_0\n" + "".join(f"{b},{n},{a}\n" for n, (a, b) in rows))
-    assert vb.choice(tmp_path / "m.csv", set=folder, ci=0).shares == right
+    assert vb.choice(tmp_path / "m.csv", set=folder, ci=0).records() == right
     np.savez(tmp_path / "m.npz", scores=scores[::-1], ids=NAMES[::-1])
-    assert vb.choice(tmp_path / "m.npz", set=folder, ci=0).shares == right
+    assert vb.choice(tmp_path / "m.npz", set=folder, ci=0).records() == right
     np.savez(tmp_path / "m.npz", scores=scores, ids=["add_obj:0", *NAMES[:4]])
     refuses(BadInput, vb.choice, tmp_path / "m.npz", set=folder)
 

@@ -79,7 +79,7 @@ def test_views_have_tables_of_their_own() -> None:
     ids = {"image_ids": np.arange(N), "text_ids": np.arange(N * EACH), "captions_per_image": EACH}
     options = {**ids, "judgements": judged, "metrics": "R@1,mine:mAP@R,mine:R@1", "ci": 0}
     reports = {name: vsebench.evaluate(IMAGES, texts(share), **options) for name, share in (("a", 0.1), ("b", 2.0))}
-    tables = vsebench.joint(reports).tables
+    tables = vsebench.compare(reports, tests=False).tables
     assert [(table.title, tuple(column.heading for column in table.columns)) for table in tables] == [
         ("custom · ground truth", ("system", "R@1", "R@1")),
         ("custom · mine", ("system", "mAP@R", "R@1", "mAP@R", "R@1")),
@@ -92,11 +92,12 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, ref
     cli("eval", f"A={two[0]}", two[1], "-o", out)
     reports = {"A": vsebench.evaluate(two[0]), "bad": vsebench.evaluate(two[1])}
     assert vsebench.compare(out).to_dict() == vsebench.compare(reports).to_dict()
-    assert vsebench.joint(out).to_frame().equals(vsebench.joint(reports).to_frame())
+    one, other = (vsebench.compare(given, tests=False).to_frame() for given in (out, reports))
+    assert one.equals(other)
     reports["bad"].save(third)
     assert vsebench.compare([out, third]).systems == ("A", "bad", "c")
     printed = cli("eval", *two, "--json").json
-    assert printed["schema"] == "vsebench/joint/1"
+    assert printed["schema"] == "vsebench/joint/2"
     assert {r["system"] for r in printed["tables"]["values"]} == {"good", "bad"}
     assert [s["report"]["schema"] for s in printed["systems"]] == ["vsebench/report/1"] * 2
     refuses(BadInput, vsebench.load, out)
@@ -104,8 +105,10 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, ref
     document = json.loads(out.read_text())
     document["systems"][1]["report"]["results"][0]["value"] /= 2  # its per-query values say otherwise
     (tmp_path / "changed.json").write_text(json.dumps(document))
-    for combine in (vsebench.compare, vsebench.joint):
-        refuses(BadInput, combine, tmp_path / "changed.json")
+    refuses(BadInput, vsebench.compare, tmp_path / "changed.json")
+    document["systems"][1]["name"] = "A"
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    refuses(BadInput, vsebench.compare, tmp_path / "changed.json")
     out.write_text(out.read_text().replace('"split": "custom"', '"split": 3', 1))
     refuses(BadInput, vsebench.compare, out)
 

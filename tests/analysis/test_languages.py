@@ -1,10 +1,11 @@
-"""The languages of one test set in a joint table: a row a language, and their mean."""
+"""The languages of one test set: a row a language, and their mean over the same images."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files
             given[f"{system}:{language}"] = vb.evaluate(
                 *vectors, split=f"xtd10:{language}", metrics="R@1,RSum,MedR", resamples=40, trust=True
             )
-    table = vb.joint(given)
+    table = vb.compare(given, tests=False)
 
     def by_image(report: vb.Report) -> np.ndarray:
         """R@1 of the caption of every image, by ascending id of the image."""
@@ -83,15 +84,26 @@ def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files
         again = [of[chosen].mean() for chosen in drawn]
         ends = np.quantile(again, [0.025, 0.975])
         assert [means[system]["low"], means[system]["high"]] == pytest.approx(ends, abs=1e-12)
-    key = next(column for column in table.columns if (str(column[0]), column[1]) == ("R@1", "t2i"))
     best = max(hits, key=lambda system: hits[system].mean())
-    tied = {system for system, mean in zip(hits, table.means, strict=True) if key in mean.tied}
+    (shown,) = table.tables
+    place = next(i for i, c in enumerate(shown.columns) if c.fields == {"metric": "R@1", "direction": "t2i"})
+    tied = {row[0].value["system"] for row in shown.rows if row[place].mark == "="}  # type: ignore[union-attr]
     differences = {s: [(of - hits[best])[w].mean() for w in drawn] for s, of in hits.items() if s != best}
     ends = {s: np.quantile(d, [0.025, 0.975]) for s, d in differences.items()}
     assert tied == {s for s, (low, high) in ends.items() if low <= 0 <= high} and "worse" not in tied
-    assert "=: the 95 % interval of its difference to the best mean includes 0." in table.to_markdown().replace(
-        "\\", ""
-    )
+    assert "=: the 95 % interval of its difference to the best mean includes 0." in shown.notes[0]
+
+    # Tests of the means draw the same images, and swap an image in both languages at once.
+    tested = vb.compare(given, mean=True, metrics="R@1", resamples=40, permutations=400)
+    for row in tested.to_frame("values").query("direction == 't2i' and set == 'mean'").itertuples():
+        assert (row.low, row.high) == pytest.approx((means[row.system]["low"], means[row.system]["high"]), abs=1e-12)
+    for test in tested.to_frame("tests").query("direction == 't2i'").itertuples():
+        changes = (hits[test.second] - hits[test.first]) / 1000
+        signs = rng.choice([-1, 1], (4000, 1000))
+        p = float((np.abs(signs @ changes) >= abs(changes.sum()) - 1e-12).mean())
+        assert test.difference == pytest.approx(changes.sum()) and test.p == pytest.approx(p, abs=0.08)
+        assert test.differing == (np.abs(changes) > 0).sum()
+    assert "those that sets share in all of them at once" in tested.tables[1].notes[0]
 
 
 def test_the_table_names_the_set_and_no_language_is_the_best(
@@ -104,8 +116,8 @@ def test_the_table_names_the_set_and_no_language_is_the_best(
     document = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
     assert document["split"] == "xtd10"
     assert [s["report"]["split"] for s in document["systems"]] == [f"xtd10:{x}" for x in LANGUAGES]
-    joint = vb.joint(str(tmp_path / "t.json"))
-    assert joint.languages and joint.records() == document["tables"]["values"]
+    joint = vb.compare(str(tmp_path / "t.json"), tests=False)
+    assert joint.records() == document["tables"]["values"]
     last = [(r["system"], r["metric"], r["direction"]) for r in joint.records()[-2:]]
     assert last == [("macro mean", "R@1", "i2t"), ("macro mean", "R@1", "t2i")]
     assert "macro mean (3 of 11)" in joint.to_html() and "macro mean (3 of 11)" in joint.to_latex()
@@ -121,14 +133,15 @@ def test_reports_of_languages_are_joined_from_their_files(
     for language, path in files.items():
         vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0).save(f"{language}.json")
         paths.append(f"{language}.json")
-    assert [row["system"] for row in vb.joint(paths).records()[::2]] == [*LANGUAGES, "macro mean"]
-    assert not vb.joint(paths[0]).languages
+    together = partial(vb.compare, tests=False)
+    assert [row["system"] for row in together(paths).records()[::2]] == [*LANGUAGES, "macro mean"]
+    assert "language" not in together(paths[0]).to_frame()
     refuses(UsageError, vb.compare, [tmp_path / path for path in paths[:2]])
     # a table of languages is no report and no comparison: what reads it is named, as compare does not
-    vb.joint(paths[:2]).save("both.json")
+    together(paths[:2]).save("both.json")
     for read in (vb.load, vb.compare):
         refuses(VsebenchError, read, "both.json")
-    assert [row["system"] for row in vb.joint("both.json").records()[::2]] == ["de", "it", "macro mean"]
+    assert [row["system"] for row in together("both.json").records()[::2]] == ["de", "it", "macro mean"]
 
 
 def test_languages_of_two_systems_are_refused(
@@ -144,12 +157,13 @@ def test_languages_of_two_systems_are_refused(
             for name, (path, language) in given.items()
         }
 
-    refuses(UsageError, vb.joint, reports(A=(files["de"], "de"), B=(other, "de"), C=(files["it"], "it")))
+    mixed = reports(A=(files["de"], "de"), B=(other, "de"), C=(files["it"], "it"))
+    refuses(UsageError, vb.compare, mixed, tests=False)
     pinned(refused("eval", files["de"], other, *options))
     named = [f"ours:de={files['de']}", f"ours:it={files['it']}", f"theirs:de={other}"]
     assert "theirs" in cli("eval", *named, *options).out
     # a name of another language than that of the ids; one file twice
-    refuses(UsageError, vb.joint, reports(it=(files["de"], "de"), de=(files["it"], "it")))
+    refuses(UsageError, vb.compare, reports(it=(files["de"], "de"), de=(files["it"], "it")), tests=False)
     monkeypatch.chdir(files["de"].parent)
     pinned(refused("eval", files["de"].name, files["de"].name, "--split", "xtd10"))
 
@@ -199,14 +213,16 @@ def test_several_systems_have_a_mean_each_over_the_languages_of_all(files: dict[
     assert np.allclose(
         np.array([float(row[4]) for row in found]).reshape(-1, 4), [wanted[row] for row in rows], atol=1e-12
     )
-    table = vb.joint(str(tmp_path / "t.json"))
+    table = vb.compare(str(tmp_path / "t.json"), tests=False)
     assert "| ours · macro mean (2 of 11) |" in table.to_markdown()
     best = [line.count("**") for line in table.to_markdown().splitlines() if line.startswith("|")]
     assert sum(best) == 2 * 4  # the best mean of every column
-    reports = {f"{s}:{x}": r for (s, x), r in zip(table.languages, table.reports, strict=True)}
-    assert vb.joint(reports).records() == table.records()
-    apart = vb.joint({name: reports[name] for name in ("ours:it", "theirs:de", "theirs:jp", "ours:jp")}, metrics="R@1")
+    reports = {name.replace("/", ":"): report for name, report in table.reports.items()}
+    assert vb.compare(reports, tests=False).records() == table.records()
+    some = {name: reports[name] for name in ("ours:it", "theirs:de", "theirs:jp", "ours:jp")}
+    apart = vb.compare(some, metrics="R@1", tests=False)
     assert [row["language"] for row in apart.records()[::2]] == ["it", "jp", "macro mean", "de", "jp", "macro mean"]
     assert any("over jp, which all systems have: ours has no de; theirs has no it" in note for note in apart.notes)
-    none = vb.joint({name: reports[name] for name in ("ours:it", "theirs:de")}, metrics="R@1")
-    assert not none.means and any(note.startswith("no macro mean: ours has no de") for note in none.notes)
+    none = vb.compare({name: reports[name] for name in ("ours:it", "theirs:de")}, metrics="R@1", tests=False)
+    assert "macro mean" not in set(none.to_frame().language)
+    assert any(note.startswith("no macro mean: ours has no de") for note in none.notes)

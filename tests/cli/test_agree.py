@@ -13,11 +13,12 @@ from tests import oracle_stats as oracle
 from tests import reports
 from tests.commands import document, refused
 from tests.messages import Pinned
-from vsebench.analysis.agree import Agreement
+from vsebench.analysis.agree import MAX_PAIRS
 from vsebench.metrics import parse
+from vsebench.results.render import Result
 
 
-def agreed(systems: Any, **options: Any) -> Agreement:
+def agreed(systems: Any, **options: Any) -> Result:
     return vsebench.agree(systems, **options)  # type: ignore[arg-type]
 
 
@@ -74,9 +75,9 @@ def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], 
     """Systems in one order by all metrics: there is no table of pairs, but their number."""
     names = "R@1,R@5,MRR,MeanR,mAP@R,R-P"
     study = vsebench.agree(reports.files(tmp_path, a=0.5, b=1.0, c=2.0), metrics=names, resamples=20)
-    equal = sum(pair.tau == 1 for pair in study.pairs)
+    equal = sum(pair["tau"] == 1 for pair in study.records())
     (pairs,) = (one for one in study.tables if one.name == "pairs")
-    assert equal == len(study.pairs) > study.most and not pairs.shown
+    assert equal == len(study.records()) > MAX_PAIRS and not pairs.shown
     assert len(study.to_frame()) == equal and f"{equal} pairs order the systems in the same way" in str(study)
     few = vsebench.agree(four, metrics=names, resamples=20, most=20)
     (pairs,) = (one for one in few.tables if one.name == "pairs")
@@ -85,7 +86,8 @@ def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], 
 
 
 def test_threads_and_seed(four: list[str]) -> None:
-    assert agreed(four, threads=1) == agreed(four, threads=2) != agreed(four, seed=2)
+    one, two, other = (agreed(four, **more).to_dict() for more in ({"threads": 1}, {"threads": 2}, {"seed": 2}))
+    assert one == two != other
     assert agreed(four, metrics="R@1,MedR,RSum").tables
 
 

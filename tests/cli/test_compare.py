@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,26 @@ from tests import oracle_stats as oracle
 from tests import reports
 from tests.commands import cli, refused
 from tests.messages import Pinned
-from vsebench.analysis.comparison import Comparison
 from vsebench.results.html import page
 from vsebench.results.latex import latex
 from vsebench.results.markdown import markdown
 from vsebench.results.model import signed
+from vsebench.results.render import Result
 from vsebench.results.table import Column, Entry, Table, Text, Value
 
 
-def compared(systems: Any, **options: Any) -> Comparison:
+def compared(systems: Any, **options: Any) -> Result:
     return vsebench.compare(systems, **{"permutations": 1000, "resamples": 50, **options})  # type: ignore[arg-type]
 
 
-def keys(found: Comparison) -> list[tuple[str, str | None]]:
-    return [(str(row.metric), row.direction) for row in found.rows]
+def keys(found: Result) -> list[tuple[str, str | None]]:
+    return list(dict.fromkeys((row["metric"], row["direction"]) for row in found.records("values")))
+
+
+def differences(found: Result) -> list[Any]:
+    """The tests with their fields as attributes, those of a metric together."""
+    order, rows = keys(found), [SimpleNamespace(**row) for row in found.records()]
+    return sorted(rows, key=lambda row: order.index((row.metric, row.direction)))
 
 
 @pytest.fixture(scope="module")
@@ -40,19 +47,21 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_values_and_tests(three: list[str]) -> None:
     found = compared(three, metrics="R@1,MeanR,RSum")
     assert keys(found) == [("R@1", "i2t"), ("R@1", "t2i"), ("MeanR", "i2t"), ("MeanR", "t2i"), ("RSum", None)]
-    assert [(t.row, t.first, t.second) for t in found.tests] == [
-        (r, *pair) for r in range(5) for pair in ((0, 1), (0, 2), (1, 2))
+    pairs = (("good", "worse"), ("good", "bad"), ("worse", "bad"))
+    assert [(t.metric, t.direction, t.first, t.second) for t in differences(found)] == [
+        (*key, *pair) for key in keys(found) for pair in pairs
     ]
-    for test in found.tests:
-        row = found.rows[test.row]
-        assert test.difference == pytest.approx(row.values[test.second] - row.values[test.first], abs=1e-9)
-        assert test.interval is not None and test.interval[0] <= test.difference <= test.interval[1]
-        assert test.p is not None and test.corrected is not None and test.p <= test.corrected <= 1
+    values = {(row["system"], row["metric"], row["direction"]): row["value"] for row in found.records("values")}
+    for test in differences(found):
+        first, second = (values[system, test.metric, test.direction] for system in (test.first, test.second))
+        assert (test.first_value, test.second_value) == (first, second)
+        assert test.difference == pytest.approx(second - first, abs=1e-9) and test.low <= test.difference <= test.high
+        assert test.p <= test.corrected <= 1
         assert test.winner in (None, test.first), "less noise is never worse here"
-        assert test.n == {"i2t": 24, "t2i": 72, None: 24}[row.direction]
+        assert test.n == {"i2t": 24, "t2i": 72, None: 24}[test.direction]
         assert test.wins + test.ties + test.losses == test.n
         assert test.superiority == pytest.approx((test.wins + test.ties / 2) / test.n)
-    assert found.tests[4].winner == 0
+    assert differences(found)[4].winner == "good"
 
 
 def test_the_document(three: list[str]) -> None:
@@ -74,59 +83,60 @@ def test_against_loops() -> None:
     done = [reports.report(n, s, world, metrics="R@1,MeanR,RSum") for s, n in enumerate((0.4, 1.2))]
     found = compared(done, metrics="all", correction="none")
     assert "exact" in str(found)
-    for test in found.tests:
-        row = found.rows[test.row]
+    for test in differences(found):
         assert test.exact and test.corrected == test.p
-        if row.direction is not None:
-            a, b = (r[str(row.metric), row.direction].per_query.tolist() for r in done)  # type: ignore[union-attr]
-            image = list(range(6)) if row.direction == "i2t" else world.image_of.tolist()
+        if test.direction is not None:
+            a, b = (r[test.metric, test.direction].per_query.tolist() for r in done)  # type: ignore[union-attr]
+            image = list(range(6)) if test.direction == "i2t" else world.image_of.tolist()
             assert test.p == pytest.approx(oracle.swap_p(a, b, image))
-            better = 1 if str(row.metric) == "R@1" else -1
+            better = 1 if test.metric == "R@1" else -1
             assert test.wins == sum(better * (y - x) > 0 for x, y in zip(a, b, strict=True))
 
 
 def test_a_baseline(three: list[str]) -> None:
     found = compared(three, baseline="worse", metrics="R@1")
-    assert found.baseline == "worse" and [(t.first, t.second) for t in found.tests] == [(1, 0), (1, 2)] * 2
+    assert found.settings["baseline"] == "worse"
+    assert [(t.first, t.second) for t in differences(found)] == [("worse", "good"), ("worse", "bad")] * 2
+    two = compared(three[:2], baseline="worse", metrics="R@1")  # the values are below the names
+    worse, good = (vsebench.load(three[at])["R@1", "i2t"].value for at in (1, 0))
+    assert re.search(rf"R@1 +image→text +{100 * worse:.2f} +{100 * good:.2f} ", str(two))
     assert "worse (baseline)" in str(found)
     assert re.search(r"text→image +\d+\.\d\d\*( \+)? +\d+\.\d\d_ +\d+\.\d\d -", str(found))
 
 
 def test_seed_and_threads(three: list[str]) -> None:
     first, other = compared(three, threads=1), compared(three, seed=1)
-    assert first == compared(three, threads=3) and other.rules.seed == 1 and other.tests != first.tests
+    assert first.to_json() == compared(three, threads=3).to_json()
+    assert other.settings["rules"]["seed"] == 1 and other.records() != first.records()
 
 
 @pytest.mark.parametrize("correction", ["holm", "bh"])
 def test_correction_is_over_the_whole_table(three: list[str], correction: str) -> None:
-    tests = compared(three, metrics="R@1,R@5", correction=correction).tests
-    smallest = min(t.p for t in tests if t.p is not None)
-    assert min(t.corrected for t in tests if t.p == smallest and t.corrected) <= smallest * len(tests)
-    assert len(tests) == 12
+    frame = compared(three, metrics="R@1,R@5", correction=correction).to_frame()
+    assert len(frame) == 12 and frame.corrected.min() <= frame.p.min() * 12
 
 
 def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) -> None:
     four = reports.files(tmp_path, a=0.1, b=0.5, c=1.0, d=3.0)
     found = vsebench.compare(four, resamples=50)
-    tested = [str(row.metric) for row in found.rows if row.tested]
-    assert not found.warnings and len(found.rows) > 2 * len(tested)
-    assert list(dict.fromkeys(tested)) == ["R@1", "R@5", "R@10", "RSum", "1k:R@1", "1k:RSum"]
-    for test in found.tests:
-        row = found.rows[test.row]
-        assert (test.p is None) == (test.corrected is None) == (not row.tested)
-        assert row.tested or (test.winner is None and not test.exact)
-        low, high = test.interval or (test.difference,) * 2
-        assert low <= test.difference <= high and (test.interval is None) == str(row.metric).endswith("MedR")
+    tested = dict.fromkeys((t.metric, t.direction) for t in differences(found) if t.p is not None)
+    assert not found.warnings and len(keys(found)) > 2 * len(tested)
+    assert list(dict.fromkeys(name for name, _ in tested)) == ["R@1", "R@5", "R@10", "RSum", "1k:R@1", "1k:RSum"]
+    for test in differences(found):
+        own = (test.metric, test.direction) in tested
+        assert (test.p is None) == (test.corrected is None) == (not own)
+        assert own or (test.winner is None and not test.exact)
+        assert (test.low is None) == test.metric.endswith("MedR")
+        assert test.low is None or test.low <= test.difference <= test.high
         assert test.wins + test.ties + test.losses == test.n >= test.differing // 3
         # the best system is better than the worst in every headline sum
-        if str(row.metric) in ("RSum", "1k:RSum") and (test.first, test.second) == (0, 3):
-            assert test.winner == 0
+        if test.metric in ("RSum", "1k:RSum") and (test.first, test.second) == ("a", "d"):
+            assert test.winner == "a"
     assert "further metrics, not tested" in cli("compare", *four[:3]).out
     text = cli("compare", *four[:2]).out
     assert re.search(r"MRR +text→image .* — ", text)
     assert len(re.findall(r"\n R@1 ", text)) == 2  # one table
-    named = compared(four, metrics="MeanR,R@1")
-    assert all(row.tested for row in named.rows) and all(t.p is not None for t in named.tests)
+    assert all(t.p is not None for t in differences(compared(four, metrics="MeanR,R@1")))
 
 
 def test_medians_are_described_without_a_test(three: list[str], pinned: Pinned) -> None:
@@ -140,7 +150,7 @@ def test_medians_are_described_without_a_test(three: list[str], pinned: Pinned) 
 
 def test_reports_without_headline_metrics_are_tested() -> None:
     two = [reports.report(n, metrics="MeanR,1k:R@1,1k:R@5") for n in (0.3, 2.0)]
-    tested = {(str(row.metric), row.tested) for row in compared(two).rows}
+    tested = {(t.metric, t.p is not None) for t in differences(compared(two))}
     assert tested == {("MeanR", True), ("1k:R@1", True), ("1k:R@5", False)}
 
 
@@ -151,7 +161,7 @@ def test_the_number_of_permutations_follows_from_the_number_of_tests(three: list
         ({"metrics": "R@1,R@5", "alpha": 0.002}, 30_000),  # 4 x 12 / 0.002 are needed
     ):
         found = compared(three, resamples=10, permutations=None, **options)
-        assert found.rules.permutations == wanted and not any("significant" in w for w in found.warnings)
+        assert found.settings["rules"]["permutations"] == wanted and not any("significant" in w for w in found.warnings)
     for correction in ("holm", "bh"):
         (few,) = compared(three, metrics="R@1,R@5", alpha=0.002, correction=correction).warnings
         pinned(few)
@@ -217,7 +227,7 @@ def test_other_splits_are_compared_only_by_force(three: list[str], tmp_path: Pat
 
     pinned(refused("compare", three[0], part(30, 110)))
     # images 110 to 123 and captions 1110 to 1171 are in both
-    assert [t.n for t in compared([three[0], part(30, 110)], force=True).tests] == [14, 62]
+    assert [t.n for t in differences(compared([three[0], part(30, 110)], force=True))] == [14, 62]
     pinned(cli("compare", three[0], part(30, 110), "--force").err)
     pinned(refused("compare", three[0], part(9, 9000), "--force", code=3))
 
@@ -298,7 +308,7 @@ def test_names_and_families(three: list[str], tmp_path: Path) -> None:
 
 def test_saved_reports_are_shown_again(tmp_path: Path) -> None:
     files = reports.files(tmp_path, a=0.1, b=0.5)
-    one, both = vsebench.load(files[0]), vsebench.joint(files)
+    one, both = vsebench.load(files[0]), vsebench.compare(files, tests=False)
     assert cli("show", files[0], "--format", "markdown").out.strip() == one.to_markdown().strip()
     assert cli("show", files[0], "--metrics", "R@1", "--format", "csv").out.count("\n") == 3
     shown = cli("show", *files, "-o", tmp_path / "a.tex", "--format", "latex").out

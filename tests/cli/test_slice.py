@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from tests.commands import cli, refused
 from tests.messages import Pinned, Refuses
 from vsebench.analysis.attributes import Attribute
 from vsebench.analysis.bins import masks
-from vsebench.analysis.slices import Breakdown
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import columns
 from vsebench.files.records import records
@@ -35,8 +35,25 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return reports.files(tmp_path_factory.mktemp("two"), good=0.5, bad=2.0)
 
 
-def sliced(path: Any, by: str, **options: Any) -> tuple[Breakdown, ...]:
-    return vsebench.slice(path, by, **{"resamples": 40, **options}).breakdowns  # type: ignore[arg-type]
+def sliced(path: Any, by: str, **options: Any) -> list[SimpleNamespace]:
+    """One a metric and direction: its slices, and the values and queries of its last rows."""
+    found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    for row in vsebench.slice(path, by, **{"resamples": 40, **options}).records():  # type: ignore[arg-type]
+        found.setdefault((row["metric"], row["direction"]), {}).setdefault(row["slice"], []).append(row)
+    out = []
+    for (metric, direction), rows in found.items():
+        every, outside = rows.pop("all queries"), rows.pop("in no slice", [{"n": 0}])
+        of_bins = [
+            SimpleNamespace(
+                label=name, n=of[0]["n"], images=of[0]["images"], values=tuple(r["value"] for r in of),
+                intervals=tuple(None if r["low"] is None else (r["low"], r["high"]) for r in of),
+            )
+            for name, of in rows.items()
+        ]  # fmt: skip
+        values = tuple(r["value"] for r in every)
+        more = {"by": every[0]["by"], "n": every[0]["n"], "outside": outside[0]["n"], "values": values}
+        out.append(SimpleNamespace(metric=metric, direction=direction, bins=of_bins, **more))
+    return out
 
 
 def bins(path: Any, by: str, **options: Any) -> list[tuple[str, int]]:
@@ -76,16 +93,10 @@ def test_the_command_prints_the_same(two: list[str], tmp_path: Path) -> None:
     file = table(tmp_path, image_id=IMAGE_IDS, kind=["a", "b"] * 12, other=range(24))
     more = ["--metrics", "R@1,MedR", "--direction", "i2t", "--json"]
     got = cli("slice", *two, "--by", "column", "--file", file, "--column", "kind", *more).json
-    wanted = vsebench.slice(two, "column", file=file, column="kind", metrics="R@1,MedR", direction="i2t").breakdowns
+    wanted = vsebench.slice(two, "column", file=file, column="kind", metrics="R@1,MedR", direction="i2t")
     assert got["schema"] == "vsebench/slices/2"
-    rows = {(r["metric"], r["slice"], r["system"]): r for r in got["tables"]["slices"]}
-    for b in wanted:
-        for s, system in enumerate(("good", "bad")):
-            assert rows[str(b.metric), "all queries", system]["value"] == b.values[s]
-            for one in b.bins:
-                row, ends = rows[str(b.metric), one.label, system], one.intervals[s] or (None, None)
-                assert (row["direction"], row["by"], row["value"]) == ("i2t", "kind", one.values[s])
-                assert (row["n"], row["images"], row["low"], row["high"]) == (one.n, one.images, *ends)
+    rows = got["tables"]["slices"]
+    assert rows == wanted.records() and {row["by"] for row in rows} == {"kind"}
     assert len(rows) == 2 * 3 * 2
     text = cli("slice", *two, "--by", "positives", "--metrics", "R@1,MedR").words
     assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text

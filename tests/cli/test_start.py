@@ -41,7 +41,7 @@ def test_numbers_of_threads_that_are_right(monkeypatch):
 # One process, which has a child for every case; what these print is in files.
 CHILDREN = """
 import json, os, sys, tempfile
-import numba, pandas, scipy.special, scipy.stats, vsebench.analysis.comparison, vsebench.evaluation.run
+import numba, pandas, scipy.special, scipy.stats, vsebench.analysis.compare, vsebench.evaluation.run
 import vsebench.rank.count
 from vsebench.cli import main
 found = []

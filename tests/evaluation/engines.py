@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, so that no shards are found that another test has left, and six shards a pass."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(engines, "SCORES", N * 2 * N // 6)
+    monkeypatch.setattr(engines, "SHARD_SCORES", N * 2 * N // 6)
     return tmp_path / "cache"
 
 

@@ -109,7 +109,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
             if len(written) == 3:
                 {hook}
 
-        engines.SCORES, engines.write = {engines.SCORES}, then
+        engines.SHARD_SCORES, engines.write = {engines.SHARD_SCORES}, then
         main()
     """
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
@@ -364,7 +364,7 @@ def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    monkeypatch.setattr(engines, "CONNECT", 1.0)
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 1.0)
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust"]
     words += ["--engine", "dask", "--scheduler"]
     worker = next(iter(cluster.scheduler_info["workers"]))
@@ -438,7 +438,7 @@ def test_a_scheduler_without_workers(
     folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, pinned: Pinned
 ) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(engines, "PATIENCE", 1.0)
+    monkeypatch.setattr(engines, "WORKER_WAIT_SECONDS", 1.0)
     empty = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50)
     with empty, pytest.raises(WorkersLost) as caught:
         given = {**SETTINGS, "metrics": "R@1", "scheduler": empty.scheduler_address}
@@ -514,8 +514,8 @@ def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_shards_cover_every_row_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for most, scores in ((128, 500), (4, 500), (128, 10**9), (7, 3)):
-        monkeypatch.setattr(engines, "MOST", {"count": most, "graded": most})
-        monkeypatch.setattr(engines, "SCORES", scores)
+        monkeypatch.setattr(engines, "MAX_SHARDS", {"count": most, "graded": most})
+        monkeypatch.setattr(engines, "SHARD_SCORES", scores)
         _, found = job_of(folder)
         assert len({s.name for s in found}) == len(found)
         for kind, side, n, m in (("count", 0, N, 2 * N), ("graded", 0, N, 2 * N), ("graded", 1, 2 * N, N)):
@@ -525,8 +525,8 @@ def test_shards_cover_every_row_once(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_shards_of_a_large_scan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "SCORES", 1 << 24)
+    monkeypatch.setattr(engines, "SHARD_SCORES", 1 << 24)
     large = engines.cut("count", 0, 0, (10_000_000, 10_000_000))
-    assert len(large) == engines.MOST["count"] and {s.rows[1] - s.rows[0] for s in large} == {78_125}
+    assert len(large) == engines.MAX_SHARDS["count"] and {s.rows[1] - s.rows[0] for s in large} == {78_125}
     coco = engines.cut("count", 0, 0, (5_000, 25_000))
     assert [s.rows for s in coco] == [(625 * i, 625 * (i + 1)) for i in range(8)]

@@ -18,7 +18,7 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import IDS, LEVEL, Sample, Suspicion, own_images, suspect
+from vsebench.evaluation.misread import CHANCE_P_VALUE, IDS, Sample, Suspicion, own_images, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
 
@@ -88,13 +88,13 @@ def test_chance_is_the_hypergeometric_one() -> None:
 def test_p_values_at_chance_are_at_most_uniform() -> None:
     rng = np.random.default_rng(0)
     p = np.array([sample(rng.integers(1, 501, 100), 500).p_value for _ in range(400)])
-    for level in (LEVEL, 0.1):
+    for level in (CHANCE_P_VALUE, 0.1):
         assert (p < level).sum() <= binom.ppf(0.9999, 400, level)
     # All captions of an image have one rank: still 100 independent images.
     ranks = [np.repeat(rng.integers(1, 501, 100), 5) for _ in range(400)]
     first, ones = np.arange(0, 500, 5), np.ones(500, np.int64)
     whole = [of_ranks(r.astype(float), (r - 0.5) / 500, ones, first, 500 * ones, 500) for r in ranks]
-    assert sum(s.p_value < LEVEL for s in whole) <= binom.ppf(0.9999, 400, LEVEL)
+    assert sum(s.p_value < CHANCE_P_VALUE for s in whole) <= binom.ppf(0.9999, 400, CHANCE_P_VALUE)
 
 
 def test_a_few_percent_of_a_large_gallery_are_above_chance() -> None:

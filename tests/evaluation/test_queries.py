@@ -343,7 +343,7 @@ def test_queries_without_a_relevant_item_are_left_out_of_ranks(pinned: Refuses) 
 
 def test_two_systems_share_the_metric_of_the_only_judgements(folder: Path):
     reports = [vb.evaluate(folder / "qc.npz", judgements=str(folder / "test.tsv"), metrics="nDCG@10") for _ in range(2)]
-    assert [str(row.metric) for row in vb.compare(reports, metrics="nDCG@10").rows] == ["test:nDCG@10"]
+    assert [row["metric"] for row in vb.compare(reports, metrics="nDCG@10").records()] == ["test:nDCG@10"]
 
 
 def test_judgements_have_the_name_of_their_file_without_its_ending(tmp_path: Path) -> None:
@@ -374,10 +374,12 @@ def test_slices_of_queries_are_of_the_metrics_that_they_have(tmp_path: Path, ref
     )
     (tmp_path / "half.csv").write_text("query_id,half\n" + "".join(f"{q},{k % 2}\n" for k, q in enumerate(QUERY_IDS)))
     found = vb.slice(report, "column", file=tmp_path / "half.csv", ci=0)
-    assert [(str(b.metric), b.direction) for b in found.breakdowns] == [("test:nDCG@5", WAY), ("test:P@3", WAY)]
+    assert [table.fields["metric"] for table in found.tables[:-1]] == ["test:nDCG@5", "test:P@3"]
+    assert {row["direction"] for row in found.records()} == {WAY}
     per_query = dict(zip(report["test:P@3", WAY].queries, report["test:P@3", WAY].per_query, strict=True))
     half = [np.mean([per_query[q] for q in QUERY_IDS[k::2]]) for k in (0, 1)]
-    assert [b.values[0] for b in found.breakdowns[1].bins] == pytest.approx(half)
+    rows = [row["value"] for row in found.records() if row["metric"] == "test:P@3"]
+    assert rows[:2] == pytest.approx(half)
     refuses(UsageError, vb.slice, report, "positives")
 
 

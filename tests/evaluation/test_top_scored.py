@@ -100,7 +100,7 @@ def test_trusted_with_a_warning(scores: np.ndarray) -> None:
 def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np.ndarray) -> None:
     words = (rng.random((IMAGES, 200)) < 0.02).astype(np.float32)
     counts = words @ (rng.random((200, 300)) < 0.02)  # most pairs share no word
-    assert (counts == 0).mean() > top_scored.MOST
+    assert (counts == 0).mean() > top_scored.WARN_SHARE
     for matrix in (scores, counts, np.repeat(np.eye(IMAGES), 5, axis=1), np.zeros((IMAGES, 300))):
         found = top_scored.constant(matrix)
         assert found is None or (found.lowest and set(found.scored) in (set(), {"i2t", "t2i"}) and not found.apart)

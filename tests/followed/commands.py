@@ -21,9 +21,9 @@ ROWS = "".join(
 
 @cache
 def stored(name: str) -> str:
-    """A report as JSON: ``a``, ``b`` and ``c`` were measured alike, ``ties`` by another rule of ties."""
-    noise = {"a": 0.3, "b": 1.0, "c": 2.0, "ties": 0.3}[name]
-    more: dict[str, Any] = {"ties": "optimistic"} if name == "ties" else {}
+    """A report: ``a``, ``b``, ``c`` were measured alike, ``ties`` by another rule of ties, ``part`` on other images."""
+    noise = {"a": 0.3, "b": 1.0, "c": 2.0, "ties": 0.3, "part": 0.3}[name]
+    more: dict[str, Any] = {"ties": {"ties": "optimistic"}, "part": {"world": reports.split(20)}}.get(name, {})
     return str(reports.report(noise, metrics="R@1,R@5,MRR", **more).to_json(True))
 
 
@@ -197,6 +197,13 @@ FOLLOWED: list[Followed | By] = [
         (ALL, "compare a.json b.json", "R@1"),
     ),
     Followed(
+        r"^evaluate both on one test set; vsebench compare --mean takes several.* --force compares the queries",
+        (made("a", "b", "part"), "compare a.json part.json"),
+        ("compare a.json b.json", "R@1"),
+        ("compare A:one=a.json B:one=b.json A:two=part.json B:two=part.json --mean", "2 test sets"),
+        ("compare a.json part.json --force", "R@1"),
+    ),
+    Followed(
         r"^evaluate it with --metrics R@[37], or take one that all reports have, such as R@5, R@1",
         (ALL, "compare a.json b.json --metrics R@3"),
         ("compare a.json b.json --metrics R@5", "R@5"),
@@ -238,7 +245,7 @@ FOLLOWED: list[Followed | By] = [
         (write("c.txt", "a b\nc\nd e f\n" * 24), "slice a.json --by length --captions c.txt", "R@1"),
     ),
     Followed(
-        r"^write --(metrics|trust|key), or see vsebench (eval|compare) --help$",
+        r"^write --(metrics|metrics or --mean|trust|key), or see vsebench (eval|compare) --help$",
         (E, "eval e.npz -m R@1"),
         (f"eval e.npz {R1}", I2T),
         ("eval --help", "--metrics"),

@@ -155,6 +155,10 @@ FOLLOWED: list[Followed | By] = [
         "test_a_query_and_an_item_that_are_never_candidates_need_no_scores",
     ),
     By(r"^evaluate both in the same way; force=True compares what they share$", "test_vectors_and_a_run_are_compared"),
+    By(r"^evaluate both on one test set; vb\.compare", "test_what_has_no_mean_is_refused"),
+    By(r"^evaluate it with metrics='MedR', or take one", "test_what_has_no_mean_is_refused"),
+    By(r"^give runs of another system; vb\.compare", "test_a_name_with_seeds_is_one_system"),
+    By(r"^give it a seed of its own, as ours@SEED=FILE, or another name", "test_a_name_with_seeds_is_one_system"),
     By(
         r"^slice by a column of file=FILE that has their numbers$",
         "test_slices_of_queries_are_of_the_metrics_that_they_have",

@@ -53,8 +53,7 @@ FOLLOWED: list[Followed | By] = [
         (write("c.csv", "image_id,caption_id,caption\na,1,a dog\nb,2,a cat\n"), "data build mine --from c.csv", None),
     ),
     # Languages.
-    By(r"^give reports of one language; vb\.joint", "test_reports_of_languages_are_joined_from_their_files"),
-    By(r"^give the report of one language; vb\.joint", "test_reports_of_languages_are_joined_from_their_files"),
+    By(r"^give the report of one language; vb\.compare", "test_reports_of_languages_are_joined_from_their_files"),
     By(r"^write the system and the language, as in ours:de=FILE", "test_languages_of_two_systems_are_refused"),
     By(r"^give one of xtd10:de, xtd10:it, xtd10:jp;", "test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals"),
     # Scenes.

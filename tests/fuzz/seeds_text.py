@@ -161,9 +161,9 @@ def spice_tuples() -> list[bytes]:
 
 @functools.cache
 def saved_reports() -> list[bytes]:
-    """Reports with and without per-query values, and a joint table."""
+    """Reports with and without per-query values, and a table of two."""
     done = reports.report(0.5, world=reports.split(6), metrics="R@1,MedR,RSum", resamples=20, lists=2)
-    joint = vsebench.joint({"A": done, "B": done})
+    joint = vsebench.compare({"A": done, "B": done}, tests=False)
     return [document.encode() for document in (done.to_json(), done.to_json(False), joint.to_json())]
 
 

@@ -169,8 +169,7 @@ def test_a_mean_of_a_sum_is_a_sixth_of_it_everywhere(rng: np.random.Generator) -
     ]
     rsum, mean = (reports[0][name].interval or (0, 0) for name in ("RSum", "mR"))
     assert 6 * np.array(mean) == pytest.approx(np.array(rsum), abs=0.05)
-    found = vsebench.compare(reports, metrics="RSum,mR")
-    tests = {str(found.rows[test.row].metric): test for test in found.tests}
-    assert 6 * tests["mR"].difference == pytest.approx(tests["RSum"].difference)
-    assert tests["mR"].p == tests["RSum"].p
+    tests = vsebench.compare(reports, metrics="RSum,mR").to_frame("tests").set_index("metric")
+    assert 6 * tests.difference["mR"] == pytest.approx(tests.difference["RSum"])
+    assert tests.p["mR"] == tests.p["RSum"]
     assert "mR" not in {str(r.metric) for r in vsebench.evaluate(x, x, captions_per_image=1, metrics="all").results}

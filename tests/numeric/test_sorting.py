@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.numeric.elementary import SHORT, ascending, order
+from vsebench.numeric.elementary import MAX_NUMPY_SORT, ascending, order
 
 Array = npt.NDArray[Any]
 NUMBERS = st.one_of(
@@ -29,7 +29,7 @@ def check(values: Array, count: Array) -> None:
 
 @given(st.lists(st.lists(NUMBERS, min_size=1, max_size=40), min_size=1, max_size=5), st.booleans())
 def test_any_numbers(rows: list[list[float]], long: bool) -> None:
-    width = SHORT + 40 if long else max(map(len, rows))
+    width = MAX_NUMPY_SORT + 40 if long else max(map(len, rows))
     rows = [row * (width // len(row)) if long else row for row in rows]
     values = np.zeros((len(rows), width), np.float32)
     for i, row in enumerate(rows):
@@ -37,7 +37,7 @@ def test_any_numbers(rows: list[list[float]], long: bool) -> None:
     check(values, np.array([len(row) for row in rows]))
 
 
-@pytest.mark.parametrize("width", [1, 2, 700, SHORT, SHORT + 1, 20_000])
+@pytest.mark.parametrize("width", [1, 2, 700, MAX_NUMPY_SORT, MAX_NUMPY_SORT + 1, 20_000])
 @pytest.mark.parametrize("shape", ["normal", "skewed", "few values", "heavy tails", "one apart", "rising", "masked"])
 def test_long_rows(shape: str, width: int, rng: np.random.Generator) -> None:
     normal = rng.standard_normal((2, width))

@@ -104,7 +104,7 @@ def test_lists_that_no_page_would_show_are_left_out(coco, monkeypatch):
     vectors = np.random.default_rng(0).standard_normal((30_000, 4)).astype(np.float32)
     found = vb.evaluate(vectors[:5000], vectors[5000:], split="coco-1k", metrics="R@1", lists=3, trust=True, ci=0)
     assert not found.lists and "per-query lists are not kept: coco-1k ranks its folds" in found.notes
-    monkeypatch.setattr("vsebench.evaluation.plan.LARGEST", 9)
+    monkeypatch.setattr("vsebench.evaluation.plan.MAX_PAGE_ITEMS", 9)
     found = evaluate(lists=3)
     assert not found.lists and "images and captions, more than 9" in found.notes[-1]
 

@@ -78,7 +78,7 @@ def test_other_files_are_refused(tmp_path: Path, refuses: Refuses) -> None:
         ("e.txt", b""),
         ("z.txt", b"PK\x03\x04abc"),
         ("c.gz", gzip.compress(b"cat 1 2\ndog 3 4\n")[:-9]),
-        ("l.txt", b"a " + b"1" * (bow.LONGEST + 9)),
+        ("l.txt", b"a " + b"1" * (bow.MAX_LINE_BYTES + 9)),
     ):
         (tmp_path / name).write_bytes(data)
         refuses(BadInput, read_word_vectors, tmp_path / name, ["cat"])

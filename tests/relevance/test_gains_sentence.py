@@ -295,7 +295,7 @@ def test_without_a_network_there_is_one_attempt(fake, monkeypatch, refuses):
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
         assert os.environ["HF_ENDPOINT"] in e.value.what
     assert fake.attempts == [("on/line", True)]
-    monkeypatch.setattr(models, "PATIENCE", 0.1)
+    monkeypatch.setattr(models, "WAIT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(BadInput) as caught:

@@ -177,7 +177,7 @@ def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains, pinn
 
 
 def test_progress_in_lines(captions, monkeypatch):
-    monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
+    monkeypatch.setattr("vsebench.cli.terminal.PROGRESS_SECONDS", 0.001)
     result = cli("spice", "--captions", captions)
     assert re.search(r"^parsing 3 .*: (. of 2 \(\d+%\), )?0 s", result.err, re.MULTILINE)
     cli("cache", "--clear")

@@ -16,14 +16,14 @@ from docs.generate import commands
 from tests import human_files, reports
 from tests.messages import Refuses
 from vsebench.analysis.agree import agree
-from vsebench.analysis.comparison import compare
+from vsebench.analysis.compare import compare
 from vsebench.analysis.page import page
 from vsebench.analysis.slices import slice
 from vsebench.cli import PANELS
 from vsebench.cli.signatures import GIVEN, PYTHON, Command
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
-from vsebench.results.render import Rendered
+from vsebench.results.render import Result
 from vsebench.results.report import Report
 from vsebench.results.table import Column, Table, Text, Value
 from vsebench.results.terminal import show, text
@@ -56,7 +56,7 @@ def three() -> list[Report]:
 
 
 @pytest.fixture(scope="module")
-def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rendered]:
+def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     folder = human_files.flickr8k(tmp_path_factory.mktemp("human"))
     return {
         "report": three[0],
@@ -70,9 +70,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_result_has_every_format(
-    results: dict[str, Rendered], name: str, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_every_result_has_every_format(results: dict[str, Result], name: str, tmp_path: Path, refuses: Refuses) -> None:
     result = results[name]
     grids = [table for table in result.tables if table.shown and table.rows]
     frame = result.to_frame()
@@ -101,7 +99,7 @@ def test_the_frame_of_a_report(three: list[Report]) -> None:
     assert three[1].to_frame().query("metric == 'RSum'").direction.isna().all()
 
 
-def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
+def test_the_frame_of_a_comparison(results: dict[str, Result]) -> None:
     frame: pd.DataFrame = results["comparison"].to_frame()
     document = json.loads(results["comparison"].to_json())
     assert frame.equals(pd.DataFrame(document["tables"]["tests"]))
@@ -113,14 +111,15 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path, refus
     named = dict(zip(("good", "worse", "bad"), three, strict=True))
     files = [Path(reports.write(tmp_path / f"{name}.json", report)) for name, report in named.items()]
     few: dict[str, Any] = {"metrics": ["R@1"], **FEW}
-    want = compare(files, **few)
-    assert compare([str(f) for f in files], **few) == compare(named, **few) == want
-    assert compare([f"good={files[0]}", *files[1:]], **few) == want
+    want = compare(files, **few).to_json()
+    for given in ([str(f) for f in files], named, [f"good={files[0]}", *files[1:]]):
+        assert compare(given, **few).to_json() == want
     assert compare([three[0], files[1]], metrics="R@1", permutations=10).systems == ("A", "worse")
-    assert slice(files[0], "positives", resamples=20) == slice({"good": three[0]}, "positives", resamples=20)
+    found, of_file = (slice(given, "positives", resamples=20) for given in ({"good": three[0]}, files[0]))
+    assert found.to_dict() == of_file.to_dict()
     assert slice(three[0], by="positives", resamples=20).systems == ("A",)
     (tmp_path / "values.json").write_text(json.dumps(three[0].document()), encoding="utf-8")
-    assert compare([f"good={tmp_path}/values.json", *files[1:]], **few) == want
+    assert compare([f"good={tmp_path}/values.json", *files[1:]], **few).to_json() == want
     bare = vsebench.load(reports.write(tmp_path / "bare.json", three[0], per_query=False))
     refuses(BadInput, compare, [three[0], bare])
 
@@ -143,10 +142,10 @@ def test_a_command_has_the_arguments_of_its_function(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 50, 70, 90, 200])
-def test_a_terminal_of_any_width(results: dict[str, Rendered], width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_of_any_width(results: dict[str, Result], width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     for result in results.values():
-        literal = (getattr(result, "signature", None), *getattr(result, "signatures", ()))
+        literal = {table.literal for table in result.tables if table.literal}
         lines = [line for line in str(result).split("\n") if line not in literal]
         assert max(map(len, lines)) <= width
 
@@ -181,23 +180,23 @@ def test_the_best_two_values(higher_is_better: bool) -> None:
 def test_intervals_are_left_out_or_shown_on_request(three: list[Report]) -> None:
     for result in (compare(three, permutations=100, ci=0), agree(three, ci=0), slice(three[0], "positives", ci=0)):
         assert all(row["low"] is None for row in result.records()) and "bootstrap" not in str(result)
-    for shown in (compare(three, permutations=100, intervals=True), vsebench.joint(three, intervals=True)):
+    for shown in (compare(three, permutations=100, intervals=True), compare(three, tests=False, intervals=True)):
         assert "bootstrap interval over images" in shown.to_markdown() and "r@{ }l" in shown.to_latex()
         low = f"[{100 * three[0]['R@1', 'i2t'].interval[0]:.2f}, "
         assert low in shown.to_latex() and low in str(shown)
 
 
 def test_the_second_best_is_underlined(three: list[Report]) -> None:
-    """In a joint table and a comparison, in every format."""
+    """In a table of values and a comparison, in every format."""
     values = sorted((100 * r["R@1", "i2t"].value for r in three), reverse=True)
     assert len(set(values)) == 3
     first, second, third = (f"{value:.2f}" for value in values)
-    for result in (vsebench.joint(three, metrics="R@1"), vsebench.compare(three, metrics="R@1", permutations=100)):
+    for result in (compare(three, metrics="R@1", tests=False), compare(three, metrics="R@1", permutations=100)):
         assert f"\\textbf{{{first}}}" in result.to_latex() and f"\\underline{{{second}}}" in result.to_latex()
         assert f"**{first}**" in result.to_markdown() and f"<u>{second}</u>" in result.to_markdown()
         assert f"<b>{first}</b>" in result.to_html() and f"<u>{second}</u>" in result.to_html()
         for written in (result.to_latex(), result.to_markdown(), result.to_html()):
             assert third in written and f"{{{third}}}" not in written and f">{third}</u>" not in written
             assert "Best in bold, second best underlined." in written
-    two = vsebench.joint(three[:2], metrics="R@1").to_markdown()
+    two = compare(three[:2], metrics="R@1", tests=False).to_markdown()
     assert "<u>" not in two and "Best in bold." in two

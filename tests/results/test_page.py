@@ -16,9 +16,9 @@ import pytest
 import vsebench as vb
 from tests import browser as browsers
 from tests.commands import cli, refused
-from vsebench.analysis import page_queries, thumbnails
-from vsebench.errors import BadInput, UsageError
-from vsebench.results import explorer
+from vsebench.analysis import page_queries, systems, thumbnails
+from vsebench.errors import BadInput, UsageError, printable
+from vsebench.results import page as pages
 from vsebench.results.charts import Mark, Panel, write
 
 IMAGES, PER = 12, 3
@@ -76,11 +76,9 @@ def plain(tmp_path, **options):
 
 
 def test_what_the_page_has(page):
-    assert [part.title for part in page.parts] == [
-        "Summary", "Agreement of metrics", "Signature and provenance",
-    ]  # fmt: skip
-    assert [panel.name for panel in page.panels] == ["gt-r-k", "gt-r-1-by-mean-words-in-the-caption"]
-    assert page.explorer.metric == "matrix:NCS@5" and page.explorer.k == 5 and page.absent == ()
+    assert page.settings["parts"] == ["Summary", "Agreement of metrics", "Signature and provenance"]
+    assert page.settings["charts"] == ["gt-r-k", "gt-r-1-by-mean-words-in-the-caption"]
+    assert data_of(page)["metric"] == "matrix:NCS@5" and page.settings["explorer"]["items"] == 5
     assert "<b>" in page.to_html() and "[" in str(page)  # the best in bold, with intervals
 
 
@@ -127,10 +125,15 @@ def test_a_metric_that_is_another_by_definition_appears_once():
     assert ways == ["i2t"], "an image has five positives"
 
 
+def data_of(page):
+    """The data of single queries that the script of a page reads."""
+    return json.loads(page.to_html().split('id="explorer-data">')[1].split("</script>")[0])
+
+
 def test_data_of_the_explorer(page, reports):
-    data = json.loads(explorer.to_json(page.explorer))
+    data = data_of(page)
     found = next(iter(reports.values()))
-    ranking = data["sides"]["t2i"]["rankings"][0]
+    ranking = data["ways"]["t2i"]["rankings"][0]
     lists = next(top for top in found.lists if top.direction == "t2i")
     assert np.array_equal(unpacked(ranking["items"]).reshape(-1, 5), lists.items + 1)
     for name, expected in (("scores", lists.scores), ("gains", lists.gains)):
@@ -140,7 +143,7 @@ def test_data_of_the_explorer(page, reports):
     assert np.array_equal(unpacked(ranking["ranks"]), found["MeanR", "t2i"].per_query)
     step = 10.0 ** -ranking["values"]["digits"]
     assert np.abs(unpacked(ranking["values"]) * step - found["matrix:NCS@5", "t2i"].per_query).max() <= step
-    assert data["captions"][0] == HOSTILE[0]
+    assert data["texts"][0] == HOSTILE[0]
 
 
 def unpacked(packed):
@@ -150,10 +153,10 @@ def unpacked(packed):
 @pytest.mark.parametrize("values", [[0.0], [-5.5, np.nan, 3.25], [1e9, -1e9], [1e-9, 2e-9], [40_000.0]])
 def test_rounded_numbers(values):
     values = np.array(values)
-    packed = explorer._rounded(values)
+    packed = pages._rounded(values)
     found, known = unpacked(packed) / 10 ** packed["digits"], ~np.isnan(values)
     assert np.allclose(found[known], values[known], rtol=2e-4, atol=1e-6)
-    assert (unpacked(packed)[~known] == explorer.UNDEFINED).all()
+    assert (unpacked(packed)[~known] == pages.UNDEFINED).all()
 
 
 def test_nothing_from_outside_is_markup(written):
@@ -167,7 +170,7 @@ def test_nothing_from_outside_is_markup(written):
 def test_one_system(tmp_path):
     found = vb.page(report(0.5), resamples=50)
     assert found.systems == ("A",)
-    assert "Agreement of metrics" not in [part.title for part in found.parts]
+    assert "Agreement of metrics" not in found.settings["parts"]
     assert any("There are no captions, and no slices" in note for note in found.to_dict()["notes"])
     found.save(tmp_path / "a.tex")
     assert r"\begin{tabular}" in (tmp_path / "a.tex").read_text()
@@ -179,29 +182,87 @@ def test_provenance_that_others_have_written():
     assert "&lt;i&gt;" in text and "<i>" not in text.split('id="signature"')[1].split("<script")[0]
 
 
-def test_queries_and_documents_have_no_single_queries():
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A page of queries and a corpus, whose relevant documents a report does not know."""
     rng = np.random.default_rng(0)
-    given = {"mine": {"t2i": {f"q{i}": [f"d{i}"] for i in range(12)}}}
-    ids = {"image_ids": [f"d{i}" for i in range(20)], "text_ids": [f"q{i}" for i in range(12)]}
-    report = vb.evaluate(scores=rng.standard_normal((20, 12)), judgements=given, metrics="mine:R@1", ci=0, **ids)
-    found = vb.page(report, resamples=50)
-    assert found.explorer is None and found.to_html() and any("of their own" in note for note in found.absent)
+    ids = {"query_ids": [f"q{i}" for i in range(12)], "corpus_ids": [f"d{i}" for i in range(20)]}
+    judged = {"mine": {f"q{i}": {f"d{i}": 1} for i in range(12)}}
+    options = {"judgements": judged, "metrics": "mine:nDCG@5,mine:R@1", "lists": 5, "ci": 0, "trust": True}
+    one, two = (
+        vb.evaluate(rng.standard_normal((12, 8)), rng.standard_normal((20, 8)), **ids, **options) for _ in range(2)
+    )
+    path = tmp_path_factory.mktemp("asked") / "asked.html"
+    page = vb.page({"one": one, "two": two}, resamples=50, title="<b>Ours</b> & \u202etheirs")
+    page.save(path)
+    return path, page, one
+
+
+def test_queries_and_documents(browser, asked):
+    path, page, report = asked
+    assert any("does not hold judgements" in note for note in page.notes)
+    assert "&lt;b&gt;Ours&lt;/b&gt; &amp; \\u202etheirs</h1>" in page.to_html()
+    assert "&lt;b&gt;Ours&lt;/b&gt; &amp; \\u202etheirs</title>" in page.to_html()
+    with browser.open(path) as shown:
+        assert shown.locator("[role=option]").count() == 12
+        shown.select_option("select", "all")
+        shown.locator("[role=option]").nth(3).click()
+        words = shown.inner_text("#queries")
+        assert (
+            f"Query {report.items.rows.ids[3]}" in words
+            and "image" not in words
+            and "caption" not in words
+            and "ground truth" not in words
+        )
+        (lists,) = report.lists
+        listed = shown.locator(".columns section").first.locator("li").all_inner_texts()
+        assert [text.split()[-1] for text in listed] == report.items.columns.ids[lists.items[3]].tolist()
+        assert f"mine:nDCG@5: {100 * report['mine:nDCG@5', 'query2corpus'].per_query[3]:.1f}" in words
+
+
+def test_the_address_keeps_what_is_shown(browser, tmp_path):
+    path = tmp_path / "plain.html"
+    vb.page({"a": report(0.6), "b": report(0.9, 1)}, resamples=50).save(path)
+    with browser.open(path) as shown:
+        assert "#" not in shown.url  # until the reader moves
+        shown.click("[data-direction=t2i]")
+        shown.click("[data-system='1']")
+        shown.select_option("select", "worst")
+        shown.fill("input", "1")
+        shown.keyboard.press("ArrowDown")
+        chosen, kept, listed = (
+            shown.inner_text(".query h3"),
+            shown.url.partition("#")[2],
+            shown.inner_text("[role=listbox]"),
+        )
+        assert chosen.startswith("Caption ") and f"query={chosen.split()[-1]}" in kept
+        shown.goto("about:blank")
+        shown.goto(f"{path.as_uri()}#{kept}")
+        assert shown.inner_text(".query h3") == chosen and shown.inner_text("[role=listbox]") == listed
+        assert shown.input_value("input") == "1" and shown.input_value("select") == "worst"
+        assert shown.locator(".columns section").count() == 1
+        shown.evaluate("location.hash = 'query=7&direction=i2t'")
+        shown.wait_for_function("document.querySelector('.query h3').textContent === 'Image 7'")
+        # a query that is not there, and words that are none, open the first one
+        shown.goto("about:blank")
+        shown.goto(f"{path.as_uri()}#query=%3Cb%3E&direction=__proto__&order=toString&systems=9")
+        assert shown.inner_text(".query h3") == "Image 0"
 
 
 def test_reports_without_lists_say_how_to_get_them(monkeypatch):
     found = vb.page(report(0.5, lists=0), captions=CAPTIONS, resamples=50)
-    assert found.explorer is None and "eval FILE -o A.json" in found.absent[0]
+    assert found.settings["explorer"] is None and any("eval FILE -o A.json" in note for note in found.notes)
     text = found.to_html()
     assert "eval FILE -o A.json" in text and "explorer-data" not in text and 'id="explorer"' not in text
     both = {"with": report(0.3), "without": report(0.5, 1, lists=0)}
     found = vb.page(both, captions=CAPTIONS, resamples=50)
-    assert "without keeps no lists" in found.absent[0]
-    assert [r is None for r in found.explorer.sides[0].rankings] == [False, True]
+    assert any("without keeps no lists" in note for note in found.notes)
+    assert [r is None for r in data_of(found)["ways"]["i2t"]["rankings"]] == [False, True]
     # lists are shortened to bound the page
-    monkeypatch.setattr(explorer, "BUDGET", explorer.BYTES * IMAGES * (1 + PER) * 2)
+    monkeypatch.setattr(page_queries, "LISTS_BUDGET_BYTES", page_queries.BYTES_PER_ITEM * IMAGES * (1 + PER) * 2)
     found = vb.page(report(0.3), captions=CAPTIONS, resamples=50)
-    assert found.explorer.k == 2 and any("first 2 of 5" in note for note in found.absent)
-    assert json.loads(explorer.to_json(found.explorer))["sides"]["i2t"]["rankings"][0]["k"] == 2
+    assert found.settings["explorer"]["items"] == 2 and any("first 2 of 5" in note for note in found.notes)
+    assert data_of(found)["ways"]["i2t"]["rankings"][0]["k"] == 2
 
 
 def test_without_altair(monkeypatch, page):
@@ -233,16 +294,17 @@ def test_thumbnails_are_found_as_images_to_encode_are(tmp_path, packed, pinned, 
                 archive.add(path, path.name)
         folder = tmp_path / "images.tar"
     found = vb.page(report(0.3), captions=CAPTIONS, images=folder, resamples=50)
-    assert sorted(found.explorer.thumbnails) == [0, 1, 2, 3, 4]
-    with image.open(io.BytesIO(found.explorer.thumbnails[3])) as small:
+    made = data_of(found)["thumbnails"]
+    assert sorted(made) == ["0", "1", "2", "3", "4"]
+    with image.open(io.BytesIO(base64.b64decode(made["3"]))) as small:
         assert small.size == (144, 96) and abs(small.getpixel((5, 5))[1] - 200) < 6
-    pinned([note for note in found.explorer.notes if "image" in note])
+    pinned([note for note in found.notes if "image" in note and "captions" not in note])
     if not packed:  # they are bounded
         (folder / "COCO_val2014_000000000005.jpg").unlink()
         pictures(folder, range(IMAGES))
-        monkeypatch.setattr(thumbnails, "MOST", 4)
+        monkeypatch.setattr(thumbnails, "MAX_IMAGES", 4)
         found = vb.page(report(0.3), captions=CAPTIONS, images=folder, resamples=50)
-        assert len(found.explorer.thumbnails) == 4 and any("4 of 12 images" in n for n in found.explorer.notes)
+        assert found.settings["explorer"]["thumbnails"] == 4 and any("4 of 12 images" in n for n in found.notes)
 
 
 def test_folders_of_images_that_are_refused(tmp_path, refuses):
@@ -337,7 +399,7 @@ def test_hostile_texts_are_shown_as_text(browser, written, width, dark):
         for i, text in enumerate(HOSTILE):
             listed.nth(i).click()
             heading = shown.inner_text(".query h3")
-            assert heading.startswith(explorer.printable(text.strip())[:40]), heading[:80]
+            assert heading.startswith(printable(text.strip())[:40]), heading[:80]
         listed.nth(5).click()  # long texts open
         assert len(shown.inner_text(".query h3 bdi")) < 400
         shown.click(".query h3 button")
@@ -385,8 +447,9 @@ def test_images_without_a_caption_are_no_queries(browser, tmp_path):
     for report, queries in ((plain, [1, 4, 6]), (mine, [1, 4, 6, 8])):
         assert np.flatnonzero((report.lists[0].items >= 0).any(1)).tolist() == queries
         page = vb.page({"mine": report})
-        assert page.explorer is not None
-        first = page_queries.shown_images(page.explorer)
+        loaded = systems.load_systems({"mine": report})
+        shown_queries, _ = page_queries.explore(loaded, list(loaded[0].results), report.items)
+        first = page_queries.shown_images(shown_queries, report.items)
         assert set(first[: len(queries)]) == set(queries)
         page.save(tmp_path / "page.html")
         with browser.open(tmp_path / "page.html") as shown:

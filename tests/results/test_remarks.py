@@ -14,7 +14,7 @@ import vsebench as vb
 from tests import reports
 from tests.commands import cli
 from tests.messages import Refuses
-from vsebench.results.render import Rendered
+from vsebench.results.render import Result
 from vsebench.results.report import Report
 
 TIED = np.repeat(np.eye(4), 6, axis=0)  # six images share a vector
@@ -33,7 +33,7 @@ def tied() -> Report:
     return evaluate()
 
 
-def in_every_format(result: Rendered, warning: str) -> None:
+def in_every_format(result: Result, warning: str) -> None:
     tex = [line for line in result.to_latex().splitlines() if warning in line]
     assert len(tex) == 1 and tex[0].startswith("% warning: ")
     assert "warning: " + warning.split(";")[0][:60] in str(result)
@@ -54,7 +54,7 @@ def test_what_is_made_of_reports_has_their_warnings_with_names(tied: Report) -> 
     both = {"ours": tied, "theirs": evaluate(DISTINCT)}
     third = {**both, "again": tied}
     for result in (
-        vb.compare(both, **FEW), vb.joint(both), vb.agree(third, resamples=20),
+        vb.compare(both, **FEW), vb.compare(both, tests=False), vb.agree(third, resamples=20),
         vb.slice(both, "positives", resamples=20),
         vb.page(both, resamples=20),
     ):  # fmt: skip
@@ -120,9 +120,9 @@ def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
 
 def test_the_best_is_marked_without_colours(tied: Report) -> None:
     good = evaluate(DISTINCT)
-    for result in (vb.joint([tied, good]), vb.compare([tied, good, tied], **FEW)):
+    for result in (vb.compare([tied, good], tests=False), vb.compare([tied, good, tied], **FEW)):
         text = str(result)
-        assert "100.00*" in text and "Best with *" in text and "\x1b" not in text
+        assert "100.00^" in text and "Best with ^" in text and "\x1b" not in text
 
 
 def test_one_table_of_several_systems_in_latex() -> None:
@@ -132,11 +132,11 @@ def test_one_table_of_several_systems_in_latex() -> None:
         name: reports.report(noise, 0, world, metrics="R@1,RSum,mine:mAP@R", judgements=judged, ci=0)
         for name, noise in (("a", 0.1), ("b", 0.3))
     }
-    for make in (vb.joint, lambda *x, **y: vb.compare(*x, **y, **FEW)):
-        first = make(given).to_latex()
+    for more in ({"tests": False}, FEW):
+        first = vb.compare(given, **more).to_latex()
         assert first.count("tabular}") == 2 and "mAP@R" not in first.replace("% ", "")
         assert "% 2 further columns are not in this table: metrics chooses its columns" in first
-        chosen = make(given, metrics="R@1,mine:mAP@R").to_latex()
+        chosen = vb.compare(given, metrics="R@1,mine:mAP@R", **more).to_latex()
         assert chosen.count("tabular}") == 2 and "further columns" not in chosen
         assert "{image$\\to$text}" in chosen and "{mine, image$\\to$text}" in chosen
 
@@ -151,7 +151,7 @@ def test_plots_have_the_numbers_of_the_results(monkeypatch: pytest.MonkeyPatch, 
         return vb.evaluate(images, texts, captions_per_image=1, metrics=metrics, trust=True, **options)
 
     two = [measured(noise, "R@1,R@5,MedR") for noise in (0.3, 0.9)]
-    for result, systems in ((two[0], 1), (vb.joint(two), 2)):
+    for result, systems in ((two[0], 1), (vb.compare(two, tests=False), 2)):
         panel = result.plot().to_dict()
         assert panel["title"]["subtitle"] == ["ground truth"]
         shown = [row["value"] for row in panel["data"]["values"] if row["dot"]]

@@ -269,6 +269,6 @@ def test_every_command_reads_gains_and_judgements_of_scenes(scenes_split: TestSe
     saved = [tmp_path / f"{n}.json" for n in range(3)]
     for file, path in zip(files, saved, strict=True):
         printed("eval", file, *common, "--metrics", "entails:mAP@R,match:NCS@10,R@1", "-o", path)
-    assert {"entails:mAP@R", "match:NCS@10"} <= {str(r.metric) for r in vsebench.compare(saved[:2]).rows}
+    assert {"entails:mAP@R", "match:NCS@10"} <= {*vsebench.compare(saved[:2]).to_frame().metric}
     assert "mean words in the caption" in printed("slice", saved[0], "--by", "length")
     assert "NCS@10" in printed("agree", *saved)

@@ -210,7 +210,7 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
     for by in ("length", "positives"):
         cli("slice", report, "--by", by)
     other = vsebench.evaluate(embeddings(tmp_path / "f.npz", 1), split="mine", metrics="R@1", ci=0)
-    assert vsebench.compare({"a": done, "b": other}, metrics="R@1").split == "mine"
+    assert vsebench.compare({"a": done, "b": other}, metrics="R@1").settings["split"] == "mine"
 
     cli("data", "remove", "mine")
     pinned(cli("eval", file, "--split", "mine", code=2).err)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -206,3 +209,40 @@ def test_the_smallest_difference_that_is_found(n: int, smallest: float) -> None:
     samples = rng.normal(paired.detectable(0.3 / np.sqrt(52)), 0.3, (4000, 52))
     z = samples.mean(axis=1) / (samples.std(axis=1, ddof=1) / np.sqrt(52))
     assert (np.abs(z) > 1.96).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (1, 5), (4, 2), (9, 8)])
+def test_scipy_agrees_on_runs_that_are_divided_anew(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(sum(sizes))
+    a, b = rng.normal(0, 1, sizes[0]), rng.normal(0.5, 1, sizes[1])
+    both, number = np.concatenate([a, b]), math.comb(sum(sizes), sizes[0])
+    chosen = [list(c) for c in combinations(range(sum(sizes)), sizes[0])]
+    found = [abs(both[c].mean() - np.delete(both, c).mean()) for c in chosen]
+    wanted = float(np.mean(np.array(found) >= abs(a.mean() - b.mean()) - 1e-12))
+    if min(sizes) > 1:
+        every = scipy.stats.permutation_test(
+            (a, b), lambda x, y, axis: np.abs(x.mean(axis) - y.mean(axis)), n_resamples=np.inf, alternative="greater"
+        )
+        assert wanted == pytest.approx(every.pvalue)
+    p, smallest, exact = paired.permutation_test_of_runs(a, b, 10_000, 0)
+    assert exact == (number <= 10_000) and p >= smallest
+    assert p == pytest.approx(wanted, abs=1e-12 if exact else 0.015)
+    assert smallest == ((1 + (sizes[0] == sizes[1])) / number if exact else 1 / 10_001)
+    # the most extreme runs have this p-value, and equal ones have 1
+    extreme = paired.permutation_test_of_runs(-np.arange(1.0, sizes[0] + 1), np.full(sizes[1], 9.0), 10_000, 0)[0]
+    assert extreme == pytest.approx(smallest) or not exact
+    assert paired.permutation_test_of_runs([0.1 + 0.2] * sizes[0], [0.3] * sizes[1], 10_000, 0)[0] == 1
+
+
+def test_scipy_agrees_on_intervals_of_runs() -> None:
+    a, b = np.random.default_rng(1).normal(0, 1, 4), np.random.default_rng(2).normal(2, 3, 6)
+    assert paired.t_interval(a, 90) == pytest.approx(scipy.stats.t.interval(0.9, 3, a.mean(), scipy.stats.sem(a)))
+    welch = scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.9)
+    assert paired.welch_interval(a, b, 90) == pytest.approx((welch.low, welch.high))
+    assert paired.welch_interval([0.5, 0.5], [0.7, 0.7], 95) == pytest.approx((0.2, 0.2))
+    assert paired.t_interval(a[:1], 95) is paired.t_interval(a, 0) is paired.welch_interval(a[:1], b, 95) is None
+
+
+@pytest.mark.parametrize(("difference", "queries"), [(0.1166, 52), (0.0266, 999), (0.01, 7064)])
+def test_the_queries_that_a_difference_needs(difference: float, queries: int) -> None:
+    assert paired.queries_needed(difference, 0.3) == pytest.approx(queries, abs=1)

@@ -9,23 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.analysis import comparison
-from vsebench.analysis.comparison import LEAST, MOST, Rules, permutations_for, unreachable
+from vsebench.analysis.tests_between import MAX_PERMUTATIONS, MIN_PERMUTATIONS, Rules, permutations_for, unreachable
 from vsebench.stats import paired
 
 
-def every_image_agrees(differing: list[int], permutations: int) -> list[comparison.Test]:
-    """One test a number of images that differ, all in favour of the second system: no p-value can be smaller."""
+def every_image_agrees(differing: list[int], permutations: int) -> list[float]:
+    """The p-values of tests of so many images that differ, all in favour of the second system: none can be smaller."""
     out = []
     for images in differing:
         changes = np.zeros((50, 1))
         changes[:images] = 1.0
         p, exact = paired.permutation_test(changes, permutations, 0)
         # chance may find the extreme again among random permutations; the bound is that it does not
-        least = float(p[0]) if exact[0] else 1 / (permutations + 1)
-        out.append(
-            comparison.Test(0, 0, 1, 50, images, 0.0, None, least, bool(exact[0]), 1.0, None, 0.5, 0, 0, 0, 0.0, None)
-        )
+        out.append(float(p[0]) if exact[0] else 1 / (permutations + 1))
     return out
 
 
@@ -53,10 +49,9 @@ def test_the_warning_is_there_when_nothing_can_be_significant(
     differing: list[int], permutations: int, correction: Any, alpha: float
 ) -> None:
     rules = Rules(permutations, correction, alpha)
-    tests = every_image_agrees(differing, permutations)
-    assert [paired.smallest_p(t.differing, permutations) for t in tests] == pytest.approx([t.p for t in tests])
-    p = [t.p for t in tests if t.p is not None]
-    found = unreachable(tests, rules)
+    p = every_image_agrees(differing, permutations)
+    assert [paired.smallest_p(n, permutations) for n in differing] == pytest.approx(p)
+    found = unreachable(p, rules, "few images" * any(differing), "more images")
     if not any(differing):
         assert found == []
     elif min(oracle(p, correction)) > alpha:
@@ -78,7 +73,7 @@ def test_permutations_are_enough_and_bounded(correction: Any) -> None:
         for alpha in (0.05, 0.01):
             rules = Rules(correction=correction, alpha=alpha)
             made = permutations_for(tests, rules)
-            assert LEAST <= made <= MOST
+            assert MIN_PERMUTATIONS <= made <= MAX_PERMUTATIONS
             smallest = oracle([1 / (made + 1), *[1.0] * (tests - 1)], correction) if tests < 200 else None
             if smallest is not None:
                 assert min(smallest) <= alpha / 2

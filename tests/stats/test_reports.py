@@ -132,6 +132,8 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
         lambda d: d["per_query"].update(image_of=pack(np.full(72, 99))),
         lambda d: d["results"][0].update(metric="R@one"),
         lambda d: d["intervals"].update(level=400.0),
+        lambda d: d.update(signature="vsebench:0.1.0|:skip"),
+        lambda d: d["provenance"].update(backend=float("nan")),
     ],
 )
 def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, refuses: Refuses) -> None:
@@ -223,7 +225,7 @@ def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.chdir(tmp_path)
         refuses(UsageError, systems.load_systems, again)
     assert [s.name for s in systems.load_systems({"x-1": "a/r.json", "x-2": "b/r.json"})] == ["x-1", "x-2"]
-    vsebench.joint({"x": done, "y": done}).save(tmp_path / "joint.json")
+    vsebench.compare({"x": done, "y": done}, tests=False).save(tmp_path / "joint.json")
     refuses(UsageError, systems.load_systems, ["joint.json", "x=a/r.json"])
     assert [s.name for s in systems.load_systems(["joint.json", "x-2=a/r.json"])] == ["x", "y", "x-2"]
     refuses(UsageError, systems.load_systems, ["joint.json", "joint.json"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,108 +14,20 @@ from ..files.ids import places
 from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import check_word, public, spell
-from ..results import table
 from ..results.model import SIDE, UNDEFINED, Resampling, fixed, interval_words
-from ..results.render import Rendered
-from ..results.table import Table, Text, Value, sentences, way
-from ..results.table import label as name
+from ..results.render import Result
+from ..results.table import Column, Table, Text, Value, sentences, way
 from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .comparison import Row
 from .systems import Names, OneReport, Reports, System, alike, by_number, column_of, load_systems, parts_of
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
 _TEXT = 60  # characters of a caption in a table
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two metrics.
-
-    Attributes:
-        first, second: indices of the metrics.
-        tau: Kendall's tau-b between their rankings of the systems; None when one of them ties all systems.
-        interval: of tau, or None.
-        concordant, discordant: pairs of systems that both order, alike and in opposite ways.
-        tied: pairs that at least one of them does not order.
-    """
-
-    first: int
-    second: int
-    tau: float | None
-    interval: tuple[float, float] | None
-    concordant: int
-    discordant: int
-    tied: int
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A query on which two metrics order systems in opposite ways.
-
-    Attributes:
-        query: its id.
-        caption: its text if it is a caption that is known, or None.
-        amount: how far the metrics disagree, see ``stats.rank_agreement.disagreement``.
-        values: of the two metrics, one pair a system.
-    """
-
-    query: str
-    caption: str | None
-    amount: float
-    values: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True, repr=False)
-class Agreement(Rendered):
-    """How far metrics agree on a set of systems.
-
-    Attributes:
-        split, systems: what was evaluated.
-        rows: metrics with the values of all systems.
-        pairs: every two metrics.
-        how: the resampling of the intervals, None without them.
-        listed: the two metrics (indices) whose queries are listed, or None.
-        queries: queries that both have.
-        discordant: queries on which they order some pair of systems in opposite ways.
-        disagreements: those with the largest amounts.
-        warnings: what may be wrong.
-        most: how many pairs of metrics a table shows.
-        notes: what was decided.
-    """
-
-    kind = "agreement"
-    heading: ClassVar = "Agreement of metrics on {split}"
-    main = "pairs"
-    settings: ClassVar = ("split", "systems", "how", "queries", "discordant")
-    split: str
-    systems: tuple[str, ...]
-    rows: tuple[Row, ...]
-    pairs: tuple[Pair, ...]
-    how: Resampling | None
-    listed: tuple[int, int] | None
-    queries: int
-    discordant: int
-    disagreements: tuple[Disagreement, ...]
-    warnings: tuple[str, ...]
-    most: int = 15
-    notes: tuple[str, ...] = ()
-
-    @property
-    def tables(self) -> list[Table]:
-        """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""
-        rows = []
-        for r in self.rows:
-            ranking = " > ".join(" = ".join(equal) for equal in order(r, self.systems))
-            rows.append((Text(str(r.metric), str(r.metric)), way(r.direction), ranking))
-        title = f"{self.split} · how the metrics order {len(self.systems)} systems"
-        headings = ("metric", "direction", "best to worst")
-        rankings = Table("rankings", title, tuple(table.Column(h, words=True) for h in headings), tuple(rows))
-        matrix = [_matrix(self)] if 2 < len(self.rows) <= _MATRIX else []
-        return [rankings, *matrix, *_pairs_of(self), *_listed(self)]
+MAX_PAIRS = 15  # pairs of metrics that a table shows
+Pairs = Mapping[tuple[int, int], Value]  # tau of every two metrics, by their indices; None where one ties all systems
 
 
 @public
@@ -126,28 +38,28 @@ def agree(
     pair: Names | None = None,
     direction: Direction | None = None,
     top: int = 10,
-    most: int = 15,
+    most: int = MAX_PAIRS,
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
     force: bool = False,
     threads: int | None = None,
-) -> Agreement:
-    """How far metrics agree on the order of systems: Kendall's tau-b with intervals, and queries they disagree on.
+) -> Result:
+    """Measure how far metrics agree on the order of systems: Kendall's tau-b with intervals, and disputed queries.
 
     Args:
-        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        metrics: names and suites, separated by commas; by default all that the reports share. A list of them works too.
-        pair: two metrics, whose queries are listed; by default those that agree least.
-        direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``, of the pair; by default the first direction that has both.
-        top: how many queries to list.
-        most: how many pairs of metrics a table shows.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports, more: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a
+            list, or a mapping from names to them.
+        metrics: metrics and suites; by default all that the reports share. A list of them works too.
+        pair: list the queries on which these two metrics disagree; by default the two that agree least.
+        direction: direction of the pair: i2t, t2i, i2i or t2t; by default the first that has both metrics.
+        top: number of queries to list.
+        most: number of pairs of metrics in the table.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         force: compare even if the evaluation settings differ.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: fewer than three systems, an unknown metric, signatures that differ, no two metrics.
@@ -172,36 +84,77 @@ def agree(
         check_word("direction", direction, tuple(SIDE))
     systems = load_systems(reports, more, 3)
     keys, _, warnings = alike(systems, metrics, force)
+    found = agreement_of(systems, keys, how, pair=pair, direction=direction, top=top, most=most, threads=threads)
+    return replace(found, warnings=warnings)
+
+
+def agreement_of(
+    systems: Sequence[System],
+    keys: Sequence[Key],
+    how: Resampling | None,
+    *,
+    pair: Names | None = None,
+    direction: Direction | None = None,
+    top: int = 10,
+    most: int = MAX_PAIRS,
+    threads: int | None = None,
+) -> Result:
+    """How far some metrics of systems agree, see ``agree``; ``how`` is the resampling of the intervals.
+
+    The tables are ``rankings``, tau of every two metrics (``pairs``, of which people see the ``most`` least agreeing
+    ones), and ``disagreements``.
+    """
     if len(keys) < 2:
         raise UsageError(f"{label(keys[0])} is the only metric", fix="name two metrics or more")
-    rows = tuple(Row(*key, tuple(s.results[key].value for s in systems)) for key in keys)
-    pairs = _pairs(systems, keys, rows, how, threads)
+    pairs = _pairs(systems, keys, how, threads)
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
-    queries, discordant, worst = (0, 0, ()) if chosen is None else _disagreements(systems, keys, chosen, top)
+    queries, discordant, listed = (0, 0, []) if chosen is None else _disagreements(systems, keys, chosen, top)
     split, names = systems[0].report.split, tuple(s.name for s in systems)
-    return Agreement(
-        split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, warnings, most, by_number(systems)
-    )
+    rows = tuple((Text(str(m), str(m)), way(d), _order(systems, (m, d))) for m, d in keys)
+    columns = tuple(Column(text, words=True) for text in ("metric", "direction", "best to worst"))
+    rankings = Table("rankings", f"{split} · how the metrics order {len(systems)} systems", columns, rows)
+    matrix = [_matrix(keys, pairs)] if 2 < len(keys) <= _MATRIX else []
+    return Result(
+        kind="agreement", title=f"Agreement of metrics on {split}", main="pairs",
+        tables=(rankings, *matrix, *_table_of_pairs(keys, pairs, how, most), *listed), systems=names,
+        settings={
+            "split": split, "systems": list(names), "how": None if how is None else asdict(how), "queries": queries,
+            "discordant": discordant,
+        },
+        notes=by_number(systems),
+    )  # fmt: skip
 
 
-def _pairs(
-    systems: Sequence[System], keys: Sequence[Key], rows: Sequence[Row], how: Resampling | None, threads: int | None
-) -> list[Pair]:
-    """Every two metrics, with tau between their rankings of the systems."""
+def _values_of(systems: Sequence[System], key: Key) -> list[float]:
+    return [s.results[key].value for s in systems]
+
+
+def _order(systems: Sequence[System], key: Key) -> str:
+    """The systems from best to worst by a metric, those of equal value together."""
+    values = _values_of(systems, key)
+    distinct = sorted(set(values), reverse=key[0].higher_is_better)
+    equal = ([s.name for s, v in zip(systems, values, strict=True) if v == value] for value in distinct)
+    return " > ".join(map(" = ".join, equal))
+
+
+def _pairs(systems: Sequence[System], keys: Sequence[Key], how: Resampling | None, threads: int | None) -> Pairs:
+    """Kendall's tau-b between the rankings of the systems by every two metrics, with how many pairs of systems both
+    order alike and in opposite ways, and that one of them ties.
+    """
     better = np.array([_sign(key) for key in keys])
-    values = better * np.array([r.values for r in rows]).T  # (system, metric)
+    values = better * np.array([_values_of(systems, key) for key in keys]).T  # (system, metric)
     preferred = agreement.orders(values)
     taus, ends = agreement.tau_b(preferred), np.full((len(keys), len(keys), 2), np.nan)
     if how is not None:
         ends = agreement.tau_intervals(better * _samples(systems, keys, how, threads), how.level / 100)
-    pairs = []
+    pairs = {}
     for i in range(len(keys)):
         for j in range(i + 1, len(keys)):
             product = preferred[:, i] * preferred[:, j]
-            alike, opposite = int((product > 0).sum()), int((product < 0).sum())
+            counts = {"concordant": int((product > 0).sum()), "discordant": int((product < 0).sum())}
+            counts["tied"] = len(product) - sum(counts.values())
             tau = None if np.isnan(taus[i, j]) else float(taus[i, j])
-            tied = len(product) - alike - opposite
-            pairs.append(Pair(i, j, tau, None if tau is None else interval(ends[i, j]), alike, opposite, tied))
+            pairs[i, j] = Value(tau, "tau", None if tau is None else interval(ends[i, j]), facts=counts)
     return pairs
 
 
@@ -245,23 +198,22 @@ def _metric(word: str, shared: set[Metric]) -> Metric:
 
 
 def _least_agreeing(
-    systems: Sequence[System], keys: Sequence[Key], pairs: Sequence[Pair], direction: Direction | None
+    systems: Sequence[System], keys: Sequence[Key], pairs: Pairs, direction: Direction | None
 ) -> tuple[int, int] | None:
     """Of the metrics of one direction the two that agree least about systems, and then about queries.
 
     Pairs that cannot disagree about a query, such as R@1 and R@5, come last.
     """
-    able = []
-    for p in pairs:
-        one, other = keys[p.first][1], keys[p.second][1]
-        if p.tau is not None and one is not None and one == other and direction in (None, one):
-            able.append(p)
-    able.sort(key=lambda p: p.tau or 0.0)
+    able: list[tuple[float, int, int]] = []
+    for (i, j), tau in pairs.items():
+        one, other = keys[i][1], keys[j][1]
+        if tau.value is not None and one is not None and one == other and direction in (None, one):
+            able.append((tau.value, i, j))
     ranked = []
-    for p in able[:_SEARCHED]:
-        queries, first, second = _values(systems, keys, (p.first, p.second))
+    for value, i, j in sorted(able, key=lambda p: p[0])[:_SEARCHED]:
+        queries, first, second = _values(systems, keys, (i, j))
         share = float((agreement.disagreement(first, second)[1] > 0).mean()) if len(queries) else 0.0
-        ranked.append((share == 0, p.tau, -share, p.first, p.second))
+        ranked.append((share == 0, value, -share, i, j))
     return None if not ranked else min(ranked)[3:]
 
 
@@ -285,21 +237,41 @@ def _sign(key: Key) -> float:
 
 def _disagreements(
     systems: Sequence[System], keys: Sequence[Key], chosen: tuple[int, int], top: int
-) -> tuple[int, int, tuple[Disagreement, ...]]:
-    """Number of queries that both metrics have, number of discordant ones, and those of the largest disagreement."""
+) -> tuple[int, int, list[Table]]:
+    """Number of queries that both metrics have, number of discordant ones, and a table of the largest disagreements.
+
+    The metrics disagree on a query if they order two systems in opposite ways; for the amount see
+    ``stats.rank_agreement.disagreement``.
+    """
+    names = [label(keys[i]) for i in chosen]
     queries, first, second = _values(systems, keys, chosen)
-    if not len(queries):
-        return 0, 0, ()
-    amount, opposite = agreement.disagreement(first, second)
-    worst = np.lexsort((np.arange(len(queries)), -amount))[:top]
+    amount, opposite = agreement.disagreement(first, second) if len(queries) else (np.zeros(0), np.zeros(0))
+    discordant = int((opposite > 0).sum())
+    worst = [q for q in np.lexsort((np.arange(len(queries)), -amount))[:top].tolist() if amount[q] > 0]
+    if not worst:
+        words = f"{' and '.join(names)} order no two systems in opposite ways on any of {len(queries):,} queries."
+        return len(queries), discordant, [sentences(words)]
     captions = _captions(systems[0], keys[chosen[0]], queries[worst])
+    known = any(captions)
     signs = np.array([_sign(keys[i]) for i in chosen])
-    listed = []
-    for caption, q in zip(captions, worst.tolist(), strict=True):
-        if amount[q] > 0:
-            values = (signs * np.stack([first[:, q], second[:, q]], axis=1)).tolist()
-            listed.append(Disagreement(str(queries[q]), caption, float(amount[q]), tuple((a, b) for a, b in values)))
-    return len(queries), int((opposite > 0).sum()), tuple(listed)
+    rows = []
+    for caption, q in zip(captions, worst, strict=True):
+        values: list[list[float]] = (signs * np.stack([first[:, q], second[:, q]], axis=1)).tolist()
+        facts = {
+            "disagreement": float(amount[q]),
+            "values": {s.name: pair for s, pair in zip(systems, values, strict=True)},
+        }
+        shown = [" / ".join(map(_value, pair)) for pair in values]
+        words_of = (Text(_short(caption or ""), caption),) if known else ()
+        rows.append((str(queries[q]), *words_of, Text(shown[0], facts), *shown[1:]))
+    heading = [Column("query", words=True), *[Column("caption", words=True)] * known]
+    columns = (*heading, Column(systems[0].name), *(Column(s.name, "") for s in systems[1:]))
+    note = (
+        f"Values of a query: {' / '.join(names)}. On {discordant:,} of {len(queries):,} queries they "
+        "order some pair of systems in opposite ways."
+    )
+    title, fields = f"queries on which {' and '.join(names)} disagree most", {"metrics": names}
+    return len(queries), discordant, [Table("disagreements", title, columns, tuple(rows), fields, notes=(note,))]
 
 
 def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
@@ -317,84 +289,44 @@ def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
     return [None if split.columns.texts is None or i < 0 else split.columns.texts[i] for i in at.tolist()]
 
 
-def order(row: Row, systems: Sequence[str]) -> list[list[str]]:
-    """Systems from best to worst by a metric; those of equal value are one entry."""
-    distinct = sorted(set(row.values), reverse=row.metric.higher_is_better)
-    return [[s for s, v in zip(systems, row.values, strict=True) if v == value] for value in distinct]
+def _matrix(keys: Sequence[Key], pairs: Pairs) -> Table:
+    names = list(map(label, keys))
+    every: list[tuple[Any, ...]] = [
+        (row, *(Value(pairs[min(i, j), max(i, j)].value, "tau") if i != j else "" for j in range(len(names))))
+        for i, row in enumerate(names)
+    ]
+    return Table("", "tau between the rankings", (Column("", words=True), *map(Column, names)), tuple(every))
 
 
-def _names(study: Agreement) -> list[str]:
-    """The metrics with their directions."""
-    return [name(r.metric, r.direction) for r in study.rows]
-
-
-def _matrix(study: Agreement) -> Table:
-    by = {(p.first, p.second): Value(p.tau, "tau") for p in study.pairs}
-    names = _names(study)
-    rows = tuple(
-        (row, *(by[min(i, j), max(i, j)] if i != j else "" for j in range(len(names)))) for i, row in enumerate(names)
-    )
-    columns = (table.Column("", words=True), *map(table.Column, names))
-    return Table("", "tau between the rankings", columns, rows)
-
-
-def _pairs_of(study: Agreement) -> list[Table]:
+def _table_of_pairs(keys: Sequence[Key], pairs: Pairs, how: Resampling | None, most: int) -> list[Table]:
     """The pairs of metrics; of more than ``most`` those with the smallest tau, without pairs that agree fully."""
-    names, rows = _names(study), []
-    least = sorted(study.pairs, key=lambda p: (2.0 if p.tau is None else p.tau, p.interval or (0.0, 0.0)))
-    for p in least:
-        counts = {"concordant": p.concordant, "discordant": p.discordant, "tied": p.tied}
-        tau = Value(p.tau, "tau", p.interval, facts=counts)
-        rows.append((names[p.first], names[p.second], tau, " / ".join(map(str, counts.values()))))
-    full = sum(p.tau == 1 for p in least)
+    rows = [
+        (label(keys[i]), label(keys[j]), tau, " / ".join(map(str, tau.facts.values()))) for (i, j), tau in pairs.items()
+    ]
+    rows.sort(key=lambda row: (2.0 if row[2].value is None else row[2].value, row[2].interval or (0.0, 0.0)))
+    taus = [tau.value for _, _, tau, _ in rows]
     shown = len(rows)
-    if len(rows) > study.most:
-        shown = min(study.most, sum(p.tau is not None and p.tau < 1 for p in least))
+    if len(rows) > most:
+        shown = min(most, sum(tau is not None and tau < 1 for tau in taus))
     hidden = frozenset(range(shown, len(rows)))
     title = f"the {shown} of {len(rows):,} pairs of metrics that agree least" if hidden else "pairs of metrics"
     note = (
         f"tau: Kendall's tau-b between the rankings of the systems, 1 the same order, -1 the reverse, {UNDEFINED} "
         "undefined because a metric ties all systems."
     )
-    if same := sum(least[i].tau == least[shown - 1].tau for i in hidden) if shown else 0:
+    if same := taus[shown:].count(taus[shown - 1]) if shown else 0:
         note = f"{count_of(same, 'further pair has', 'further pairs have')} the last tau of this table. {note}"
-    if hidden and full:
+    if hidden and (full := taus.count(1)):
         note = f"{count_of(full, 'pair orders', 'pairs order')} the systems in the same way (tau 1.00). {note}"
-    note += "" if study.how is None else f" {interval_words(study.how)}."
+    note += "" if how is None else f" {interval_words(how)}."
     columns = (
-        table.Column("metric", "first", words=True),
-        table.Column("metric", "second", words=True),
-        table.Column("tau", ends=True),
-        table.Column("pairs of systems: alike / opposite / tied", ""),
+        Column("metric", "first", words=True),
+        Column("metric", "second", words=True),
+        Column("tau", ends=True),
+        Column("pairs of systems: alike / opposite / tied", ""),
     )
     found = Table("pairs", title, columns, tuple(rows), hidden=hidden, notes=(note,))
     return [found] if shown else [replace(found, shown=False), sentences(note)]
-
-
-def _listed(study: Agreement) -> list[Table]:
-    if study.listed is None:
-        return []
-    first, second = (_names(study)[i] for i in study.listed)
-    if not study.disagreements:
-        both = f"{first} and {second}"
-        return [sentences(f"{both} order no two systems in opposite ways on any of {study.queries:,} queries.")]
-    captions = any(d.caption for d in study.disagreements)
-    rows = []
-    for d in study.disagreements:
-        words = (d.query, Text(_short(d.caption or ""), d.caption)) if captions else (d.query,)
-        values = {system: list(pair) for system, pair in zip(study.systems, d.values, strict=True)}
-        facts = {"disagreement": d.amount, "values": values}
-        shown = [f"{_value(a)} / {_value(b)}" for a, b in d.values]
-        rows.append((*words, Text(shown[0], facts), *shown[1:]))
-    heading = [table.Column("query", words=True), *[table.Column("caption", words=True)] * captions]
-    columns = (*heading, table.Column(study.systems[0]), *(table.Column(s, "") for s in study.systems[1:]))
-    note = (
-        f"Values of a query: {first} / {second}. On {study.discordant:,} of {study.queries:,} queries they "
-        "order some pair of systems in opposite ways."
-    )
-    title = f"queries on which {first} and {second} disagree most"
-    fields = {"metrics": [first, second]}
-    return [Table("disagreements", title, columns, tuple(rows), fields, notes=(note,))]
 
 
 def _short(text: str) -> str:

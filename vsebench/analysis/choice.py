@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from ..arrays import is_path, numbers
 from ..errors import UsageError, count_of, shown
 from ..evaluation.assemble import interval
 from ..evaluation.inputs import of_vectors, raw_vectors
-from ..evaluation.misread import LEVEL, of_mean
+from ..evaluation.misread import CHANCE_P_VALUE, of_mean
 from ..evaluation.request import Request, request
-from ..evaluation.top_scored import SMALLEST
+from ..evaluation.top_scored import MIN_IMAGES
 from ..files.read import group
 from ..files.regular import expanded, read_once
 from ..log import logged
@@ -23,8 +23,8 @@ from ..numeric.parallel import default_threads
 from ..options import public, spell
 from ..results import table
 from ..results.model import Resampling, interval_words, printed
-from ..results.render import Rendered
-from ..results.table import Entry, Table, Text, Value, sentences
+from ..results.render import Result
+from ..results.table import Entry, Table, Text, Value, records, sentences
 from ..sets.choices.items import ChoiceSet, words
 from ..sets.choices.layouts import load, of_list
 from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, read_scores
@@ -37,8 +37,8 @@ from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
 MAX_P_BELOW = 1e-6  # p-value from which choices are called worse than random
-OFTEN = 0.01  # share of ties from which there is a warning
-HALF = 11  # binary digits of a number of half precision
+MIN_TIE_SHARE = 0.01  # share of ties from which there is a warning
+HALF_PRECISION_BITS = 11  # binary digits of a number of half precision
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}  # of random scores of two captions and two images
 
 # What the rows of a file without ids are.
@@ -52,120 +52,6 @@ RULE = (
     "A choice is right if its score is higher than every other; a tie is wrong. Order-blind: the most that scores can "
     "reach that ignore the order of words."
 )
-
-
-@dataclass(frozen=True)
-class Share:
-    """The share of right choices of a system, or the difference of two, for a category, their mean or all items.
-
-    Attributes:
-        part: of a set that is published as several, else empty.
-        measure: ``accuracy``, or of two images ``text``, ``image`` or ``group``.
-        category: its name, ``MEAN`` or ``ALL``.
-        system: a system, the baseline, or ``B − A``.
-        value: a fraction.
-        interval: (low, high), or None.
-        ties: items that would be right if a tie were; None of a mean or a difference.
-        n, images: items, and images that they are resampled by.
-        averaged: whether the mean of categories has this one.
-        chance: the share of random scores.
-        order_blind: the most that scores can reach that ignore the order of words.
-    """
-
-    part: str
-    measure: str
-    category: str
-    system: str
-    value: float
-    interval: tuple[float, float] | None
-    ties: int | None
-    n: int
-    images: int
-    averaged: bool
-    chance: float
-    order_blind: float
-
-
-@dataclass(frozen=True, repr=False)
-class Choices(Rendered):
-    """How often systems choose the right caption.
-
-    Attributes:
-        name: of the set.
-        systems: their names.
-        baseline: the name of the text-only baseline, or None.
-        shares: by part, measure, category and system; below the systems the differences of the others to the first, of
-            one system to the baseline.
-        signature: the items, the scores and the rule for ties, in one line.
-        how: the resampling of the intervals, None without them.
-        top: how many categories of a table are shown.
-        notes: what was decided.
-        warnings: what may be wrong.
-    """
-
-    kind = "choices"
-    heading: ClassVar = "Choices of {name}"
-    main = "shares"
-    settings: ClassVar = ("name", "systems", "baseline", "signature", "how")
-    name: str
-    systems: tuple[str, ...]
-    baseline: str | None
-    shares: tuple[Share, ...]
-    signature: str
-    how: Resampling | None
-    top: int = 30
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def __getitem__(self, key: str | tuple[str, ...]) -> Share:
-        """The first share with these words: ``result["all items"]``, ``result["text", "all items", "clip"]``."""
-        wanted = {key} if isinstance(key, str) else {*key}
-        found = (s for s in self.shares if wanted <= {s.part, s.measure, s.category, s.system})
-        share = next(found, None)
-        if share is None:
-            raise KeyError(key)
-        return share
-
-    @property
-    def tables(self) -> list[Table]:
-        """One table a part and measure, of at most ``top`` categories; then how to read them."""
-        tables: dict[tuple[str, str], dict[str, list[Share]]] = {}
-        for s in self.shares:
-            tables.setdefault((s.part, s.measure), {}).setdefault(s.category, []).append(s)
-        chance = sorted({printed(s.chance, "fraction") for s in self.shares}, key=float)
-        words = f"Shares are printed times 100. {RULE} Chance: {' to '.join(dict.fromkeys((chance[0], chance[-1])))}."
-        if self.how is not None:
-            words += f" {interval_words(self.how)}."
-        shown = [self._table(part, measure, rows) for (part, measure), rows in tables.items()]
-        return [*shown, sentences(words, literal=self.signature)]
-
-    def _table(self, part: str, measure: str, rows: dict[str, list[Share]]) -> Table:
-        categories = [name for name in rows if name not in (MEAN, ALL)]
-        hidden = frozenset(list(rows).index(name) for name in categories[self.top :])
-        lines: list[tuple[Entry, ...]] = []
-        for category, row in rows.items():
-            label = category + " (not in the mean)" * (not row[0].averaged)
-            head = Text(label, category), Value(row[0].n, "count"), Value(row[0].order_blind)
-            lines.append((*head, *map(self._value, row)))
-        ties = ", ".join(f"{s.system} {s.ties:,}" for s in rows[ALL] if s.ties is not None)
-        notes = [f"Ties: {ties} of {rows[ALL][0].n:,} items."]
-        if hidden:
-            counted = count_of(len(hidden), "category is", "categories are")
-            notes.append(f"{counted} not shown ({spell('top')}).")
-        title = " · ".join(filter(None, (self.name, part, "" if measure == "accuracy" else f"{measure} score")))
-        columns = [
-            table.Column("category", words=True),
-            table.Column("items", "n"),
-            table.Column("order-blind", "order_blind"),
-            *(table.Column(share.system, fields={"system": share.system}) for share in rows[ALL]),
-        ]
-        fields = {"part": part, "measure": measure}
-        return Table("shares", title, tuple(columns), tuple(lines), fields, hidden=hidden, notes=tuple(notes))
-
-    def _value(self, share: Share) -> Value:
-        difference = share.system not in (*self.systems, self.baseline)
-        facts = {name: getattr(share, name) for name in ("ties", "images", "averaged", "chance")}
-        return Value(share.value, "fraction", share.interval, signed=difference, facts=facts)
 
 
 @public
@@ -183,29 +69,28 @@ def choice(
     resamples: int = 1000,
     seed: int = 0,
     threads: int | None = None,
-) -> Choices:
-    """How often systems choose the right caption: of SugarCrepe, VALSE, ARO, Winoground, or a set of one's own.
+) -> Result:
+    """Measure how often systems choose the right caption of SugarCrepe, VALSE, ARO, Winoground or your set.
 
-    A choice is right if the score of the right caption is higher than that of every other caption of the item; a tie is
-    wrong. Of items with two images the text score asks this for both images, the image score for both captions, and the
-    group score for all of it. Intervals resample images, with all items of an image together.
+    A choice is right if the right caption scores higher than every other caption of the item; a tie is wrong. Items
+    with two images have a text score (right for both images), an image score (right for both captions) and a group
+    score (both). Intervals resample images, together with all items of an image.
 
     Args:
-        systems: embeddings of the set, or scores of its captions by item; the others are compared with the first one.
-            One or several files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of
-            images and that of the texts behind it are one. A mapping also takes arrays of scores (item, caption) or
-            (item, image, caption), and pairs of image and text vectors.
-        set: ``sugarcrepe``, ``valse``, ``aro`` or ``winoground`` in the cache, their folder or file, a JSON file of
-            one's own, or a list of items with ``image``, ``captions`` and maybe ``right``, ``id`` and ``category``.
-        baseline: a file with scores of every caption without its image, or ``length``: the shorter one is right.
-        similarity: of vectors: ``auto``, ``cosine`` or ``dot``.
+        systems: embeddings of the set, or scores of its captions by item; NAME=FILE names a system. One or several
+            files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of images and that of
+            the texts behind it are one. A mapping also takes arrays of scores (item, caption) or (item, image,
+            caption), and pairs of image and text vectors.
+        set: ``sugarcrepe``, valse, aro or winoground in the cache, their folder or file, or your JSON file.
+        baseline: scores of every caption without its image, or length: the shorter caption is right.
+        similarity: similarity of vectors: auto, cosine or dot.
         image_key: name of the array of image vectors in files of embeddings.
         text_key: name of that of caption vectors.
-        top: how many categories of a table are printed.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
-        threads: threads of the kernels; never changes a result.
+        top: number of categories in the table.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: an unknown set, or two systems of one name.
@@ -219,9 +104,8 @@ def choice(
         ...     {"image": "b.jpg", "captions": ["two dogs", "two cats"]},
         ... ]
         >>> result = vb.choice({"mine": [[0.31, 0.24], [0.2, 0.2]]}, set=items, ci=0)
-        >>> share = result["all items"]
-        >>> share.value, share.ties, share.order_blind
-        (0.5, 1, 0.5)
+        >>> result.to_frame()[["category", "value", "ties", "order_blind"]].values.tolist()[-1]
+        ['all items', 0.5, 1, 0.5]
     """
     if is_path(set):
         items = load(set)
@@ -249,14 +133,24 @@ def choice(
     if baseline is not None:
         scores[BASELINE], said = _baseline(baseline, items)
         notes += [f"{BASELINE}: {text}" for text in said]
-    shares = _shares(items, scores, len(found), how, threads)
+    tables = _tables(items, scores, len(found), how, top, threads)
     for name in found:
-        said = (*_ties(shares, name, scores[name]), *_at_chance(scores[name], items))
+        said = (*_ties(tables, name, scores[name]), *_at_chance(scores[name], items))
         warnings += [f"{name}: {text}" for text in said]
     signature = items.signature(",".join(dict.fromkeys(kinds)))
-    text_only = None if baseline is None else BASELINE
-    said_once = tuple(dict.fromkeys(notes))
-    return Choices(items.name, found, text_only, shares, signature, how, top, said_once, tuple(warnings))
+    every = records(tables)["shares"]
+    chance = sorted({printed(share["chance"], "fraction") for share in every}, key=float)
+    reading = f"Shares are printed times 100. {RULE} Chance: {' to '.join(dict.fromkeys((chance[0], chance[-1])))}."
+    reading += "" if how is None else f" {interval_words(how)}."
+    return Result(
+        kind="choices", title=f"Choices of {items.name}", main="shares", systems=found,
+        tables=(*tables, sentences(reading, literal=signature)),
+        settings={
+            "name": items.name, "systems": list(found), "baseline": None if baseline is None else BASELINE,
+            "signature": signature, "how": None if how is None else asdict(how),
+        },
+        notes=tuple(dict.fromkeys(notes)), warnings=tuple(warnings),
+    )  # fmt: skip
 
 
 def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]]:
@@ -332,31 +226,35 @@ def _right(scores: Float, items: ChoiceSet) -> dict[str, Right]:
     return {name: ((own > x).all(axis=(1, 2)), (own >= x).all(axis=(1, 2))) for name, x in most.items()}
 
 
-def _shares(
-    items: ChoiceSet, scores: Mapping[str, Float], systems: int, how: Resampling | None, threads: int | None
-) -> tuple[Share, ...]:
-    """All shares, by part and measure."""
+def _tables(
+    items: ChoiceSet, scores: Mapping[str, Float], systems: int, how: Resampling | None, top: int, threads: int | None
+) -> list[Table]:
+    """The shares of right choices, a table a part and measure; the first ``systems`` scores are of systems."""
     right = [_right(x, items) for x in scores.values()]
     parts = np.array([item.part for item in items.items])
-    found: list[Share] = []
+    found: list[Table] = []
     for part in dict.fromkeys(parts.tolist()):
         rows = np.flatnonzero(parts == part)
         for measure in right[0]:
             own = {n: (r[measure][0][rows], r[measure][1][rows]) for n, r in zip(scores, right, strict=True)}
-            found += _of_part(items, rows.tolist(), measure, own, systems, how, threads)
-    return tuple(found)
+            found.append(_table(items, rows.tolist(), measure, own, systems, how, top, threads))
+    return found
 
 
-def _of_part(
+def _table(
     items: ChoiceSet, rows: Sequence[int], measure: str, right: Mapping[str, Right], systems: int,
-    how: Resampling | None, threads: int | None,
-) -> list[Share]:  # fmt: skip
-    """The shares of every category, their mean, and all items, and the differences, from the same resamples."""
+    how: Resampling | None, top: int, threads: int | None,
+) -> Table:  # fmt: skip
+    """The shares of every category, their mean, and all items, and the differences, from the same resamples.
+
+    The differences are those of the other systems to the first, of one system to the baseline. ``order_blind`` is the
+    most that scores can reach that ignore the order of words, ``chance`` the share of random scores.
+    """
     chosen = [items.items[i] for i in rows]
-    category = np.array([item.category for item in chosen])
+    part, category = chosen[0].part, np.array([item.category for item in chosen])
     image = np.unique([item.group for item in chosen], return_inverse=True)[1]
     masks = {name: category == name for name in dict.fromkeys(category.tolist())} | {ALL: np.ones(len(chosen), bool)}
-    averaged = [name for name in masks if name != ALL and (chosen[0].part, name) not in items.outside]
+    averaged = [name for name in masks if name != ALL and (part, name) not in items.outside]
     # Every share is a sum of columns, one a category and system: of one of them, or the mean of several.
     mean = {MEAN: dict.fromkeys(averaged, 1 / len(averaged))} if len(averaged) > 1 else {}
     parts = {name: {name: 1.0} for name in masks if name != ALL} | mean | {ALL: {ALL: 1.0}}
@@ -367,35 +265,50 @@ def _of_part(
     names = list(right)
     against, others = (names[0], names[1:systems]) if systems > 1 else (names[-1], names[:-1])
     signs = {name: {name: 1.0} for name in names} | {f"{n} − {against}": {n: 1.0, against: -1.0} for n in others}
-    keys = [(c, s) for c in parts for s in signs]
     sums: list[Sum] = [
-        {place[own, s]: w * sign for own, w in parts[c].items() for s, sign in signs[n].items()} for c, n in keys
-    ]
+        {place[own, s]: w * sign for own, w in parts[c].items() for s, sign in signs[n].items()}
+        for c in parts for n in signs
+    ]  # fmt: skip
     ready = prepare(list(columns.values()), Population(int(image.max()) + 1), sums)
-    values = plain_values(ready)[ready.size :].tolist()
     settings = (0.0, 0, 0) if how is None else (how.level, how.resamples, how.seed)
-    ends = bootstrap.intervals(ready, *settings, threads)[ready.size :]
+    values = iter(plain_values(ready)[ready.size :].tolist())
+    ends = iter(bootstrap.intervals(ready, *settings, threads)[ready.size :])
     chance = np.array([CHANCE.get(measure, 1 / len(item.captions)) for item in chosen])
     blind = np.array([item.order_blind for item in chosen])
-    found = []
-    for (c, s), value, pair in zip(keys, values, ends, strict=True):
-        inside = np.any([masks[own] for own in parts[c]], axis=0)
-        images = len(np.unique(image[inside]))
-        ties = None if c == MEAN or s not in right else int((right[s][1] & ~right[s][0])[inside].sum())
-        counts = int(inside.sum()), images, c in (MEAN, ALL, *averaged)
-        facts = (sum(w * float(x[masks[own]].mean()) for own, w in parts[c].items()) for x in (chance, blind))
-        varies = all(len(np.unique(image[masks[own]])) > 1 for own in parts[c])  # one image has no interval
-        ends_of = interval(pair) if varies else None
-        found.append(Share(chosen[0].part, measure, c, s, value, ends_of, ties, *counts, *facts))
-    return found
+    lines: list[tuple[Entry, ...]] = []
+    for c, of in parts.items():
+        inside, in_mean = np.any([masks[own] for own in of], axis=0), c in (MEAN, ALL, *averaged)
+        varies = all(len(np.unique(image[masks[own]])) > 1 for own in of)  # one image has no interval
+        by_chance, blindly = (sum(w * float(x[masks[own]].mean()) for own, w in of.items()) for x in (chance, blind))
+        line: list[Entry] = [Text(c + " (not in the mean)" * (not in_mean), c), Value(int(inside.sum()), "count")]
+        line.append(Value(blindly))
+        for s in signs:
+            known = s in right and c != MEAN
+            ties = int((right[s][1] & ~right[s][0])[inside].sum()) if known else None
+            facts = {"ties": ties, "images": len(np.unique(image[inside])), "averaged": in_mean, "chance": by_chance}
+            value, pair = next(values), next(ends)
+            ends_of = interval(pair) if varies else None
+            line.append(Value(value, "fraction", ends_of, signed=s not in right, facts=facts))
+        lines.append(tuple(line))
+    tied = ", ".join(f"{s} {int((more & ~strictly).sum()):,}" for s, (strictly, more) in right.items())
+    notes = [f"Ties: {tied} of {len(chosen):,} items."]
+    if hidden := frozenset(range(top, len(parts) - len(mean) - 1)):
+        counted = count_of(len(hidden), "category is", "categories are")
+        notes.append(f"{counted} not shown ({spell('top')}).")
+    title = " · ".join(filter(None, (items.name, part, "" if measure == "accuracy" else f"{measure} score")))
+    headings = [table.Column("category", words=True), table.Column("items", "n")]
+    headings += [table.Column("order-blind", "order_blind"), *(table.Column(s, fields={"system": s}) for s in signs)]
+    fields = {"part": part, "measure": measure}
+    return Table("shares", title, tuple(headings), tuple(lines), fields, hidden=hidden, notes=tuple(notes))
 
 
-def _ties(shares: Sequence[Share], name: str, scores: Float) -> list[str]:
+def _ties(tables: Sequence[Table], name: str, scores: Float) -> list[str]:
     """A warning where a system has many ties."""
-    ties, n = max((s.ties or 0, s.n) for s in shares if (s.category, s.system) == (ALL, name))
-    if ties < OFTEN * n:
+    every = [row for row in records(tables)["shares"] if (row["category"], row["system"]) == (ALL, name)]
+    ties, n = max((row["ties"], row["n"]) for row in every)
+    if ties < MIN_TIE_SHARE * n:
         return []
-    digits = np.frexp(scores[~np.isnan(scores)])[0] * 2.0**HALF
+    digits = np.frexp(scores[~np.isnan(scores)])[0] * 2.0**HALF_PRECISION_BITS
     few = "; the scores have no more digits than half precision has, and so tie often" * bool((digits % 1 == 0).all())
     return [f"ties, which count as wrong: {ties:,} of {n:,} choices{few}"]
 
@@ -407,12 +320,12 @@ def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
     of an image, whose items are not independent, is one value of the test.
     """
     group, of = np.unique([item.group for item in items.items], return_inverse=True)
-    if len(group) < SMALLEST:
+    if len(group) < MIN_IMAGES:
         return []
     won = _comparisons(scores, items)
     mean = np.bincount(of, won) / np.bincount(of)
     above, below = reversed(of_mean(mean - 0.5))
-    if above < LEVEL:
+    if above < CHANCE_P_VALUE:
         return []
     at = "below chance" if below < MAX_P_BELOW else "no better than chance"
     likely = "distances (negate them), or " if below < MAX_P_BELOW else ""

@@ -18,8 +18,8 @@ from ..types import DIRECTIONS, QUERIES_OF, TestSet
 
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
-SLACK = 1e-6  # of a range: gains are float32
-CLOSE = 1e-6  # of an end of an interval that is computed again, relative to 1 or to the end
+RANGE_TOLERANCE = 1e-6  # of a range: gains are float32
+INTERVAL_TOLERANCE = 1e-6  # of an end of an interval that is computed again, relative to 1 or to the end
 
 
 def check(report: Report) -> None:
@@ -77,7 +77,7 @@ def check_intervals(report: Report) -> None:
     for result in report.results:
         says, gives = result.interval or (), bare[key_of(result)].interval or ()
         if len(says) != len(gives) or any(
-            abs(a - b) > CLOSE * max(1.0, abs(b)) for a, b in zip(says, gives, strict=True)
+            abs(a - b) > INTERVAL_TOLERANCE * max(1.0, abs(b)) for a, b in zip(says, gives, strict=True)
         ):
             said, given = ("[{:.6g}, {:.6g}]".format(*pair) if pair else "none" for pair in (says, gives))
             what = f"{label(key_of(result))}: its interval is {said}, and its per-query values give {given}"
@@ -92,7 +92,9 @@ def _check_range(key: Key, result: Measurement, items: TestSet | None) -> None:
     values = [np.array([result.value]), np.array(result.interval or (), np.float64)]
     values += [] if result.per_query is None else [result.per_query]
     for array, what in zip(values, ("", "an end of the interval of ", "a per-query value of "), strict=False):
-        outside = ~((array >= low - SLACK) & (array <= (math.inf if high is None else high + SLACK)))
+        outside = ~(
+            (array >= low - RANGE_TOLERANCE) & (array <= (math.inf if high is None else high + RANGE_TOLERANCE))
+        )
         if outside.any():
             where = f"from {low:g} to {high:g}" if high is not None else f"at least {low:g}"
             raise BadInput(f"{what}{label(key)} is {array[outside][0]:g}, and the metric is {where}", fix=FIX)

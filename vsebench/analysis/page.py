@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -17,22 +17,24 @@ from ..metrics.suites import Names, headlines
 from ..options import public
 from ..relevance.sources import judgements
 from ..results import charts
-from ..results.charts import curves
-from ..results.explorer import Explorer
-from ..results.page import Page, Part
+from ..results import page as pages
+from ..results.model import Resampling
+from ..results.page import Part
+from ..results.render import Result
 from ..results.report import Report
-from ..results.table import Table
+from ..results.table import Table, visible
 from ..sets.match import Captions, with_captions
 from ..types import TestSet
-from . import page_queries, thumbnails
-from .agree import agree
-from .comparison import compare
-from .slices import Slices, slice
+from . import attributes, page_queries, thumbnails
+from .agree import agreement_of
+from .compare import tested
+from .slices import slices_of
 from .systems import OneReport, Reports, System, alike, load_systems
+from .tests_between import Rules
 
-AGREEING = 3  # systems from which metrics can agree on their order
-NAME = 80  # characters of the name of a system; longer ones are cut
-OWN = ("gt", "1k")  # views in which a caption has one positive
+MIN_SYSTEMS_TO_AGREE = 3  # systems from which metrics can agree on their order
+MAX_NAME_LENGTH = 80  # characters of the name of a system; longer ones are cut
+ONE_POSITIVE_VIEWS = ("gt", "1k")  # views in which a caption has one positive
 
 
 @public
@@ -42,12 +44,13 @@ def page(
     metrics: Names | None = None,
     captions: Captions | None = None,
     images: str | os.PathLike[str] | None = None,
+    title: str | None = None,
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
     force: bool = False,
     threads: int | None = None,
-) -> Page:
+) -> Result:
     """A page of one or several reports: ``page("A.json").save("report.html")``.
 
     It has the table of the report, or of the comparison of several with significance, and a row of charts: recall over
@@ -56,17 +59,17 @@ def page(
     metrics.
 
     Args:
-        reports, more: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
-        captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
-            not known here.
-        images: the images, for thumbnails: a folder, parquet files or archives, as for ``encode``.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports, more: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a
+            list, or a mapping from names to them.
+        metrics: metrics and suites; by default all that the reports share.
+        captions: captions, if the test set does not come with them.
+        images: images for thumbnails: a folder, parquet files or archives, as for encode.
+        title: heading of the page; the test set by default.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         force: compare even if the evaluation settings differ.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: unknown metrics, or systems that were not measured alike.
@@ -79,30 +82,50 @@ def page(
         >>> images = np.eye(6)
         >>> report = vb.evaluate(images, np.repeat(images, 5, axis=0), metrics="R@1,R@5,MedR", lists=5, trust=True)
         >>> page = vb.page(report)
-        >>> page.explorer.k, [panel.name for panel in page.panels]
+        >>> page.settings["explorer"]["items"], page.settings["charts"]
         (5, ['gt-r-k'])
     """
     systems = load_systems(reports, more)
-    names = charts.short_names([s.name for s in systems], NAME)
+    names = charts.short_names([s.name for s in systems], MAX_NAME_LENGTH)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
     systems, repeated = (systems, ()) if metrics is not None else _once(systems)
     every, _, warnings = alike(systems, metrics, force, of_queries=False)
     keys = [key for key in every if not key[0].family.of_lists]
     split, unknown = _with_captions(systems[0].items, captions)
-    same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
-    summary = _summary(systems, every, metrics, same)
-    found, absent = page_queries.explore(systems, keys, split)
+    how = Resampling(float(ci), resamples, seed) if ci else None
+    rules = Rules(level=float(ci), resamples=resamples, seed=seed)
+    summary, tables = _summary(systems, every, metrics, rules, force, threads)
+    found, left_out = page_queries.explore(systems, keys, split)
     if images is not None:
-        found = _with_thumbnails(found, images, split)
-    summary = _with_charts(summary, systems, keys, split, unknown, same)
+        first = [] if found is None else page_queries.shown_images(found, split)
+        made, notes = thumbnails.make(images, split, first)  # wrong images are an error also where nothing shows them
+        if found is not None:
+            found, left_out = found | {"thumbnails": made}, [*left_out, *notes]
+    summary = _with_charts(summary, systems, keys, split, unknown, how, threads)
     summary = replace(summary, notes=(*repeated, *summary.notes))
-    agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
-    parts = (summary, *agreement, _identity(systems))
-    signatures = tuple(s.report.signature for s in systems)
-    return Page(
-        systems[0].report.split, tuple(names), signatures, parts, found, absent,
-        warnings=tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)])),
+    agreeing = keys if metrics is not None else _keys_of(headlines(m for m, _ in keys if m.unit != "rank"), keys)
+    parts = (summary, *_agreement(systems, agreeing, how, threads), _identity(systems))
+    of_set = systems[0].report.split
+    heading = f"Evaluation on {of_set}" if title is None else title
+    warned = tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)]))
+    panels = tuple(panel for part in parts for panel in part.panels)
+    return Result(
+        kind="page", title=heading, main="results" if len(systems) == 1 else "tests", panels=panels,
+        tables=tables,
+        systems=tuple(names), page=partial(pages.page, heading, names, parts, found, left_out, warned),
+        settings={
+            "split": of_set, "systems": names, "signatures": [s.report.signature for s in systems],
+            "parts": [part.title for part in parts], "charts": [panel.name for panel in panels],
+            "explorer": None if found is None else page_queries.facts_of(found),
+        },
+        notes=(*(note for part in parts for note in part.notes), *left_out),
+        warnings=warned,
     )  # fmt: skip
+
+
+def _keys_of(metrics: Iterable[Metric], keys: Sequence[Key]) -> list[Key]:
+    """The keys of some metrics, in the order of these."""
+    return [key for metric in metrics for key in keys if key[0] == metric]
 
 
 def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
@@ -112,7 +135,9 @@ def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
     one_caption = items.image_of is not None and len(np.unique(items.owners)) == len(items.owners)
     twice: dict[Key, Metric] = {}
     for metric, way in shared:
-        one_positive = metric.view in OWN and (one_caption or (way == "t2i" and items.image_of is not None))
+        one_positive = metric.view in ONE_POSITIVE_VIEWS and (
+            one_caption or (way == "t2i" and items.image_of is not None)
+        )
         other = metric.same_as(one_positive)
         if other is not None and (other, way) in shared:
             twice[metric, way] = other
@@ -152,30 +177,31 @@ def _other_captions(systems: Sequence[System], split: TestSet) -> list[str]:
     return [f"the captions that are shown ({shown}) are not those of which gains were computed ({other})"]
 
 
-def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]) -> Part:
-    """The tables of one report, or the comparison of several with their own tables to be opened."""
-    first = systems[0].report
+def _summary(
+    systems: Sequence[System],
+    keys: Sequence[Key],
+    metrics: Names | None,
+    rules: Rules,
+    force: bool,
+    threads: int | None,
+) -> tuple[Part, list[Table]]:
+    """The tables of one report, or the comparison of several with their own tables to be opened; and their records."""
+    report = systems[0].report
     if len(systems) == 1:
         wanted = {*keys}
-        shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
-        return Part("summary", "Summary", tables=tuple(shown.tables))
-    compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, tests_shown=True)
-    tables = compared.tables
-    values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
-    folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []
-    folded.append(("Tests of every pair of systems", tuple(tables[len(values) :])))
-    folded += [(f"All values of {s.name}", tuple(s.report.tables)) for s in systems]
-    return Part("summary", "Summary", tables=tuple(values[:1]), folded=tuple(folded))
-
-
-def _by_name(systems: Sequence[System]) -> dict[str, Any]:
-    return {s.name: s.report for s in systems}
-
-
-def _with_thumbnails(found: Explorer | None, images: str | os.PathLike[str], split: TestSet) -> Explorer | None:
-    shown = [] if found is None else page_queries.shown_images(found)
-    made, notes = thumbnails.make(images, split, shown)  # wrong images are an error also where nothing shows them
-    return None if found is None else replace(found, thumbnails=made, notes=(*found.notes, *notes))
+        shown = replace(report, results=tuple(r for r in report.results if key_of(r) in wanted))
+        return Part("summary", "Summary", tables=shown.tables), [*shown.tables]
+    tables = tested(
+        systems, metrics, rules, intervals=True, shown=True, runs=False, force=force, threads=threads
+    ).tables
+    first, *others = visible(tables)  # of two systems with their tests, of more with marks
+    further = [table for table in others if table.name == first.name]
+    tests = [table for table in others if table not in further]
+    folded: list[tuple[str, Sequence[Table]]] = [("Further metrics, not tested", further)] if further else []
+    folded += [("Tests of every pair of systems", tests)] if tests else []
+    folded += [(f"All values of {s.name}", s.report.tables) for s in systems]
+    records = [table if table is first else replace(table, shown=False) for table in tables]
+    return Part("summary", "Summary", tables=(first,), folded=tuple(folded)), records
 
 
 def _with_charts(
@@ -184,7 +210,8 @@ def _with_charts(
     keys: Sequence[Key],
     split: TestSet,
     unknown: str | None,
-    same: dict[str, Any],
+    how: Resampling | None,
+    threads: int | None,
 ) -> Part:
     """The summary with curves of recall, and headline metrics in slices: by the length of the caption, and by the
     number of positives of judgements with several."""
@@ -193,34 +220,42 @@ def _with_charts(
         if unknown is None or split.one_way
         else [f"There are no captions, and no slices by their length: {unknown}."]
     )
-    found: list[Slices] = []
-    several = [m for m, d in keys if d is not None and not m.graded and m.view in judgements() and m.view not in OWN]
-    wanted: list[tuple[str, list[Any]]] = [("positives", headlines(several)[:2])]
+    of_queries = [(m, d) for m, d in keys if d is not None]
+    several = [m for m, _ in of_queries if not m.graded and m.view in judgements() and m.view not in ONE_POSITIVE_VIEWS]
+    wanted: dict[str, list[Metric]] = {"positives": headlines(several)[:2]}
     if unknown is None:
-        graded = [m for m, d in keys if d is not None and m.graded]
-        own = [m for m, d in keys if d is not None and str(m) == "R@1"]
-        wanted.insert(0, ("length", [*own[:1], *headlines(graded)[:1]]))
-    for by, metrics in wanted:
+        own = [m for m, _ in of_queries if str(m) == "R@1"]
+        wanted = {"length": [*own[:1], *headlines(m for m, _ in of_queries if m.graded)[:1]], **wanted}
+    found: list[Result] = []
+    for by, metrics in wanted.items():
         if not metrics:
             continue
-        more = {"captions": list(split.columns.texts or ())} if by == "length" else {}
         try:
-            found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
+            lengths = attributes.caption_length(split) if by == "length" else None
+            attribute = partial(_attribute, lengths, split)
+            found.append(slices_of(systems, _keys_of(metrics, of_queries), attribute, how, threads=threads))
         except VsebenchError as error:
             notes.append(f"There are no slices by {by}: {error.what}.")
-    tables = tuple((f"Slices by {s.breakdowns[0].by}", tuple(s.tables)) for s in found)
-    drawn = curves({key: [s.results[key] for s in systems] for key in keys})
+    tables = tuple((f"Slices by {s.tables[0].fields['by']}", s.tables) for s in found)
+    drawn = charts.curves({key: [s.results[key] for s in systems] for key in keys})
     drawn += [panel for s in found for panel in s.panels[:1]]
     return replace(summary, panels=tuple(drawn), folded=(*summary.folded, *tables), notes=tuple(notes))
 
 
-def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) -> list[Part]:
+def _attribute(lengths: attributes.Attribute | None, split: TestSet, key: Key) -> attributes.Attribute:
+    """The length of captions, or the number of positives of a metric."""
+    return lengths or attributes.positives(split, key[0].view, key[1] or "i2t")
+
+
+def _agreement(
+    systems: Sequence[System], keys: Sequence[Key], how: Resampling | None, threads: int | None
+) -> list[Part]:
     """No section for fewer systems than can be ordered in more than two ways."""
     title = "Agreement of metrics"
-    if len(systems) < AGREEING:
+    if len(systems) < MIN_SYSTEMS_TO_AGREE:
         return []
     try:
-        tables = tuple(agree(_by_name(systems), metrics=metrics, **same).tables)
+        tables = agreement_of(systems, keys, how, threads=threads).tables
     except UsageError as error:
         return [Part("agreement", title, notes=(f"{error.what}.",))]
     return [Part("agreement", title, tables=tables)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from ..files.regular import read_once
 from ..log import logged
 from ..metrics.suites import words
 from ..options import check_word, public, spell
-from ..results import table
-from ..results.charts import Mark, Panel, file_of, heading
+from ..relevance.sources import heading
+from ..results.charts import Mark, Panel, file_of
 from ..results.model import ARROWS, SIDE, UNITS, MetricName, Resampling, interval_words, units_of
-from ..results.render import Drawn
-from ..results.table import Entry, Table, Text, Value, arrow, named, sentences
+from ..results.render import Result
+from ..results.table import Column, Entry, Table, Text, Value, arrow, named, sentences
 from ..sets.match import Captions
 from ..stats import bootstrap
 from ..stats.columns import plain_values, prepare
@@ -34,129 +34,8 @@ from .systems import Names, Reports, System, alike, by_number, column_of, load_s
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
 EVERY, OUTSIDE = "all queries", "in no slice"  # rows of a table that are no slices
-LEAST = 20  # queries of a slice that has bars: the value of fewer says little
-
-
-@dataclass(frozen=True)
-class Bin:
-    """One slice.
-
-    Attributes:
-        label: its number, range or category.
-        n: queries of the first system.
-        images: images they belong to.
-        values, intervals: one a system.
-    """
-
-    label: str
-    n: int
-    images: int
-    values: tuple[float, ...]
-    intervals: tuple[tuple[float, float] | None, ...]
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """One metric in one direction, in bins.
-
-    Attributes:
-        metric, direction: as in a ``Measurement``.
-        by: the attribute of the queries that the bins are made of.
-        bins: the slices; a query with several labels is in several.
-        values: over all queries, one a system.
-        n: all queries of the first system.
-        outside: those that are in no slice.
-    """
-
-    metric: MetricName
-    direction: Direction
-    by: str
-    bins: tuple[Bin, ...]
-    values: tuple[float, ...]
-    n: int
-    outside: int
-
-
-@dataclass(frozen=True, repr=False)
-class Slices(Drawn):
-    """Metrics in bins of their queries.
-
-    Attributes:
-        split, systems: what was evaluated.
-        breakdowns: one a metric and direction.
-        how: the resampling of the intervals, None without them.
-        warnings: what may be wrong.
-        top: how many slices of a breakdown a table shows.
-        notes: what was decided.
-    """
-
-    kind = "slices"
-    heading: ClassVar = "Slices of {split}"
-    main = "slices"
-    settings: ClassVar = ("split", "systems", "how")
-    split: str
-    systems: tuple[str, ...]
-    breakdowns: tuple[Breakdown, ...]
-    how: Resampling | None
-    warnings: tuple[str, ...]
-    top: int = 30
-    notes: tuple[str, ...] = ()
-
-    @property
-    def tables(self) -> list[Table]:
-        """One table a metric and direction, of at most ``top`` slices; the last row has all queries."""
-        words = UNITS if self.how is None else f"{UNITS} {interval_words(self.how, units_of(self.breakdowns))}."
-        return [*(self._table(b) for b in self.breakdowns), sentences(words)]
-
-    @property
-    def panels(self) -> list[Panel]:
-        """A panel a metric: its values in every slice of at least 20 queries (``LEAST``), the directions in one."""
-        groups: dict[str, list[Breakdown]] = {}
-        for b in self.breakdowns:
-            groups.setdefault(str(b.metric), []).append(b)
-        return [panel for group in groups.values() if (panel := self._panel(group)).marks]
-
-    def _panel(self, group: Sequence[Breakdown]) -> Panel:
-        metric, of = group[0].metric, group[0].by
-        marks = tuple(mark for b in group for mark in self._marks(b))
-        percent = metric.unit == "fraction"
-        title = f"{metric.name}{arrow(metric.higher_is_better)} · {heading(metric.view)}"
-        name = file_of(metric.view, metric.name, f"by-{of}")
-        return Panel(name, title, "slices", of, f"{metric.name}{' × 100' * percent}", marks, percent)
-
-    def _marks(self, b: Breakdown) -> list[Mark]:
-        shown = [s for s in b.bins[: self.top] if s.n >= LEAST]
-        left = len(b.bins[: self.top]) - len(shown)
-        group = f"{ARROWS[b.direction]} by {b.by}" + f", without {left} of fewer than {LEAST} queries" * (left > 0)
-        return [
-            Mark(i, f"{s.label} ({s.n:,})", value, ends, group)
-            for s in shown
-            for i, (value, ends) in enumerate(zip(s.values, s.intervals, strict=True))
-        ]
-
-    def _table(self, b: Breakdown) -> Table:
-        unit = b.metric.unit
-        rows: list[tuple[Entry, ...]] = [
-            (
-                Text(s.label, {"slice": s.label, "images": s.images}),
-                Value(s.n, "count"),
-                *(Value(v, unit, e) for v, e in zip(s.values, s.intervals, strict=True)),
-            )
-            for s in b.bins
-        ]
-        rows.append((EVERY, Value(b.n, "count"), *(Value(v, unit) for v in b.values)))
-        if b.outside:
-            rows.append((OUTSIDE, Value(b.outside, "count"), *(Value(None, unit) for _ in b.values)))
-        notes = []
-        hidden = frozenset(range(self.top, len(b.bins)))
-        if hidden:
-            counted = count_of(len(hidden), "further slice is", "further slices are")
-            notes.append(f"{counted} not shown ({spell('top')}).")
-        title = f"{self.split} · {named(b.metric).shown} ({ARROWS[b.direction]}) by {b.by}"
-        systems = (table.Column(name, fields={"system": name}) for name in self.systems)
-        columns = (table.Column(b.by, "slice", words=True), table.Column("queries", "n"), *systems)
-        fields = {"metric": str(b.metric), "direction": b.direction, "by": b.by}
-        return Table("slices", title, columns, tuple(rows), fields, hidden=hidden, notes=tuple(notes))
+MAX_SLICES = 30  # slices of a metric that a table shows
+MIN_QUERIES = 20  # queries of a slice that has bars: the value of fewer says little
 
 
 @public
@@ -170,37 +49,35 @@ def slice(
     column: str | None = None,
     captions: Captions | None = None,
     bins: int | str | Sequence[float] | None = None,
-    top: int = 30,
+    top: int = MAX_SLICES,
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
     force: bool = False,
     threads: int | None = None,
-) -> Slices:
-    """Metrics in every bin of an attribute of their queries.
+) -> Result:
+    """Break metrics down by a property of their queries.
 
-    A metric that the attribute does not apply to is left out, and named in the warnings.
+    Metrics that the property does not apply to are left out with a warning.
 
     Args:
-        reports: saved reports with per-query values; NAME=FILE names a system. In Python also ``Report``
-            objects, one by one or as a list, or a mapping from names to them.
-        by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
-            ``file``, an item may have several) or ``column`` (of ``file``).
-        metrics: names and suites, separated by commas. A list of them works too. R@1 by default, or all metrics of
-            reports that have judgements of their own instead.
-        direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i``, ``t2t`` or ``query2corpus``.
-        file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
-        column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.
-        captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
-            splits whose captions are not known.
-        bins: how many bins of about equal size numbers are cut into, 5 by default, or their edges: a bin extends from
-            an edge up to the next, which is in the bin only if it is the last.
-        top: how many slices of a metric a table shows.
-        ci: level of the intervals in percent; 0 for none.
-        resamples: resamples an interval is made of.
-        seed: fixes what is drawn at random.
+        reports: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a list, or
+            a mapping from names to them.
+        by: ``length`` (words of the caption), positives (number of relevant items), category (labels in ``file``) or
+            column.
+        metrics: metrics and suites. A list of them works too. R@1 by default, or all metrics of reports that have
+            judgements of their own instead.
+        direction: ``both``, i2t, t2i, i2i, t2t or query2corpus.
+        file: table with a column of ids (id, image_id or caption_id): CSV, TSV, parquet or JSON lines.
+        column: column of ``file`` to slice by; by default category, label or the only one.
+        captions: captions for slices by length, if the test set does not come with them.
+        bins: number of bins of about equal size (5 by default), or their edges, such as 0,10,20.
+        top: number of slices per metric in the table.
+        ci: confidence level of the intervals in percent; 0 for none.
+        resamples: number of bootstrap resamples.
+        seed: random seed.
         force: compare even if the evaluation settings differ.
-        threads: threads of the kernels; never changes a result.
+        threads: number of threads; never changes a result.
 
     Raises:
         UsageError: unknown names, options that do not fit together, or an attribute that no query has.
@@ -225,38 +102,94 @@ def slice(
     if metrics is None and any(str(metric) == "R@1" for metric, _ in systems[0].results):
         metrics = "R@1"
     keys, _, warnings = alike(systems, metrics, force)
-    sums = [str(metric) for metric, d in keys if d is None]
-    keys = [k for k in keys if k[1] is not None]
-    if not keys:
+    of_queries = [k for k in keys if k[1] is not None]
+    if not of_queries:
         raise UsageError(
             f"{', '.join(words(metrics) or ['all'])} has no value for a query",
             fix="slice R@1 or another metric of queries",
         )
-    ways = list(dict.fromkeys(str(d) for _, d in keys))
-    keys = [k for k in keys if direction in ("both", k[1])]
-    if not keys:
+    ways = list(dict.fromkeys(str(d) for _, d in of_queries))
+    if direction not in ("both", *ways):
         raise UsageError(
             f"{spell('direction', direction)}, and the reports have {' and '.join(ways)}", fix="leave it out"
         )
     with logged() as log, read_once():
         attribute = _attribute(by, file, column, captions, systems[0].items)
-    found: list[Breakdown] = []
+    chosen = [k for k in of_queries if direction in ("both", k[1])]
+    found = slices_of(systems, chosen, attribute, how, cut=cut, top=top, threads=threads)
+    sums = [str(metric) for metric, d in keys if d is None and metrics is not None]
+    left_out = [f"left out: {', '.join(sums)}: a sum has no value for a query"] if sums else []
+    return replace(found, notes=(*log.notes, *found.notes), warnings=(*warnings, *found.warnings, *left_out))
+
+
+def slices_of(
+    systems: Sequence[System],
+    keys: Sequence[Key],
+    attribute: Callable[[Key], Attribute],
+    how: Resampling | None,
+    *,
+    cut: int | Sequence[float] | None = None,
+    top: int = MAX_SLICES,
+    threads: int | None = None,
+) -> Result:
+    """Metrics of queries in bins of an attribute, see ``slice``: one table a metric and direction.
+
+    Args:
+        systems, keys: what to slice.
+        attribute: gives the attribute of the queries of a metric and direction.
+        how: the resampling of the intervals.
+        cut: how many bins of about equal size numbers are cut into, or their edges.
+        top: how many slices of a metric a table shows.
+        threads: threads of the kernels; never changes a result.
+
+    Raises:
+        NotApplicable: the attribute does not apply to any of the metrics.
+    """
+    tables: dict[Key, Table] = {}
     unfit: dict[str, list[str]] = {}
     first: NotApplicable | None = None
     for key in keys:
         try:
-            found.append(_breakdown(systems, key, attribute(key), cut, how, threads))
+            tables[key] = _table(systems, key, attribute(key), cut, how, top, threads)
         except NotApplicable as error:
             first = first or error
             unfit.setdefault(error.what, []).append(label(key))
-    if first is not None and not found:
+    if first is not None and not tables:
         raise first
-    unfit |= {"a sum has no value for a query": sums} if sums and metrics is not None else {}
-    left_out = (f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
+    units = units_of(systems[0].results[key] for key in tables)
+    panels = [
+        panel
+        for metric in dict.fromkeys(metric for metric, _ in tables)
+        if (panel := _panel(metric, {d: table for (m, d), table in tables.items() if m == metric})).marks
+    ]
     graded = [str(m) for m, _ in keys if m.graded]
-    notes = (*by_number(systems), *log.notes, *([queries_alone(graded, units=units_of(found))] if graded else []))
-    names_of = tuple(s.name for s in systems)
-    return Slices(systems[0].report.split, names_of, tuple(found), how, (*warnings, *left_out), top, notes)
+    names, split = tuple(s.name for s in systems), systems[0].report.split
+    reading = UNITS if how is None else f"{UNITS} {interval_words(how, units)}."
+    return Result(
+        kind="slices", title=f"Slices of {split}", main="slices", systems=names, panels=panels,
+        tables=(*tables.values(), sentences(reading)),
+        settings={"split": split, "systems": list(names), "how": None if how is None else asdict(how)},
+        notes=(*by_number(systems), *([queries_alone(graded, units=units)] if graded else [])),
+        warnings=tuple(f"left out: {', '.join(names)}: {why}" for why, names in unfit.items()),
+    )  # fmt: skip
+
+
+def _panel(metric: MetricName, tables: dict[Any, Table]) -> Panel:
+    """A metric in every slice of at least ``MIN_QUERIES`` queries that its tables show, the directions in one chart."""
+    marks = []
+    for direction, table in tables.items():
+        slices: list[Any] = [r for i, r in enumerate(table.rows) if isinstance(r[0], Text) and i not in table.hidden]
+        large = [row for row in slices if row[1].value >= MIN_QUERIES]
+        left = len(slices) - len(large)
+        group = f"{ARROWS[direction]} by {table.fields['by']}"
+        group += f", without {left} of fewer than {MIN_QUERIES} queries" * (left > 0)
+        for name, n, *values in large:
+            x = f"{name.shown} ({n.value:,})"
+            marks += [Mark(i, x, v.value, v.interval, group) for i, v in enumerate(values)]
+    by, percent = next(iter(tables.values())).fields["by"], metric.unit == "fraction"
+    title = f"{metric.name}{arrow(metric.higher_is_better)} · {heading(metric.view)}"
+    name = file_of(metric.view, metric.name, f"by-{by}")
+    return Panel(name, title, "slices", by, f"{metric.name}{' × 100' * percent}", tuple(marks), percent)
 
 
 def _check(by: str, direction: str, file: object, captions: object) -> None:
@@ -290,22 +223,22 @@ def _attribute(
     return lambda _key: from_file
 
 
-def _breakdown(
+def _table(
     systems: Sequence[System],
     key: Key,
     attribute: Attribute,
-    cut: int | list[float] | None,
+    cut: int | Sequence[float] | None,
     how: Resampling | None,
+    top: int,
     threads: int | None,
-) -> Breakdown:
-    """One metric in every bin.
+) -> Table:
+    """One metric in every bin, of which people see ``top``; the last rows have all queries, and those in no bin.
 
     Raises:
         NotApplicable: no query is in a bin, or the attribute does not apply to them.
     """
     metric, direction = key
-    if direction is None:
-        raise UsageError(f"{metric} is a sum and has no value for a query", fix="slice its parts, such as R@1")
+    assert direction is not None  # it has values of queries
     items = systems[0].items
     of_queries = attribute.of_queries(items, direction)
     inside, outside = masks(of_queries, cut)
@@ -319,15 +252,27 @@ def _breakdown(
         what = f"no query of {label(key)} is in any slice by {of_queries.name}"
         raise NotApplicable(what, fix="check the edges or the file")
     ready = prepare([part for parts in bins.values() for part in parts], population(items))
-    values = plain_values(ready).reshape(len(bins), -1)
+    values = plain_values(ready).reshape(len(bins), -1).tolist()
     chosen = (0.0, 0, 0) if how is None else (how.level, how.resamples, how.seed)
     ends = bootstrap.intervals(ready, *chosen, threads).reshape(len(bins), -1, 2)
-    found = []
-    for i, (name, parts) in enumerate(bins.items()):
+    unit = metric.unit
+    rows: list[tuple[Entry, ...]] = []
+    for (name, parts), of_bin, pairs in zip(bins.items(), values, ends, strict=True):
         images = len(np.unique(parts[0].image))
-        pairs = [None] * len(parts) if images < 2 else [interval(pair) for pair in ends[i]]  # one image: no variation
         name = f"'{name}'" if name in (EVERY, OUTSIDE) else name
-        found.append(Bin(name, len(parts[0].values), images, tuple(values[i].tolist()), tuple(pairs)))
-    n, n_outside = systems[0].results[key].n, int(outside[columns[0][1]].sum())
-    everywhere = tuple(s.results[key].value for s in systems)
-    return Breakdown(metric, direction, of_queries.name, tuple(found), everywhere, n, n_outside)
+        one = [None if images < 2 else interval(pair) for pair in pairs]  # one image: no variation
+        shares = (Value(v, unit, e) for v, e in zip(of_bin, one, strict=True))
+        rows.append((Text(name, {"slice": name, "images": images}), Value(len(parts[0].values), "count"), *shares))
+    everywhere = [system.results[key] for system in systems]
+    rows.append((EVERY, Value(everywhere[0].n, "count"), *(Value(r.value, unit) for r in everywhere)))
+    if left := int(outside[columns[0][1]].sum()):
+        rows.append((OUTSIDE, Value(left, "count"), *(Value(None, unit) for _ in systems)))
+    hidden, by = frozenset(range(top, len(bins))), of_queries.name
+    counted = count_of(len(hidden), "further slice is", "further slices are")
+    of_systems = (Column(s.name, fields={"system": s.name}) for s in systems)
+    return Table(
+        "slices", f"{systems[0].report.split} · {named(metric).shown} ({ARROWS[direction]}) by {by}",
+        (Column(by, "slice", words=True), Column("queries", "n"), *of_systems), tuple(rows),
+        {"metric": str(metric), "direction": direction, "by": by}, hidden=hidden,
+        notes=(f"{counted} not shown ({spell('top')}).",) * bool(hidden),
+    )  # fmt: skip

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from ..options import of_command, public, spell
 from ..relevance.sources import is_gains
 from ..results.model import Measurement
 from ..results.report import Report, read, read_all
-from ..sets.published import language_of
 from ..stats.columns import Column
 from ..types import Bool, TestSet
 from . import consistency
@@ -33,7 +33,11 @@ from . import consistency
 OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 
-LEAST, GOOD, CHANCE = 100, 0.2, 2.0  # queries, value of a metric, and the correlation times the root of the queries
+MIN_QUERIES, MIN_VALUE, MIN_CORRELATION = (
+    100,
+    0.2,
+    2.0,
+)  # queries, value of a metric, and the correlation times the root of the queries
 
 
 class NotAlike(UsageError):
@@ -102,7 +106,7 @@ def _checked(report: Report, path: str | os.PathLike[str], recompute: bool = Fal
 
 
 def load_all(path: str | os.PathLike[str]) -> list[Report]:
-    """The report in a JSON file, or those of a joint table; raises as ``load``."""
+    """The report in a JSON file, or those of a table of several; raises as ``load``."""
     return [_checked(report, path) for _, report in read_all(Path(path), parse)]
 
 
@@ -111,7 +115,7 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
 
     A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
     The folder of a training run stands for its result, under the name of the folder.
-    A file with a joint table counts as the reports of its systems, under their names. Objects without names are called
+    A file with a table of several reports counts as these reports, under their names. Objects without names are called
     A, B, C, ... by position.
 
     Raises:
@@ -122,16 +126,14 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
         raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
     loaded: list[tuple[str | None, Path | Report, str | None, Report]] = []
     for own, source in _given([reports, *more] if more else reports):  # type: ignore[list-item]
-        found: list[tuple[str | None, Report]] = (
-            [(None, source)]
-            if isinstance(source, Report)
-            else [(name, _checked(report, source)) for name, report in read_all(source, parse)]
-        )
-        joint = found[0][0] is not None
-        if joint and own is not None:
-            raise UsageError(f"holds {len(found)} systems with names", where=str(source), fix=f"leave out '{own}='")
-        where = str(source) if isinstance(source, Path) else None
-        loaded += [(name, report, where, report) if joint else (own, source, where, report) for name, report in found]
+        if isinstance(source, Report):
+            loaded.append((own, source, None, source))
+            continue
+        found = read_all(source, parse)
+        if found[0][0] is not None and own is not None:
+            raise UsageError(f"holds {len(found)} systems with names", where=source, fix=f"leave out '{own}='")
+        for name, report in found:
+            loaded.append((name or own, report if name else source, str(source), _checked(report, source)))
     if len(loaded) < needed:
         count = count_of(len(loaded), "report")
         fix = "name more reports; one is made by vsebench eval FILE -o A.json"
@@ -146,29 +148,23 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
     return out
 
 
-def _given(reports: Reports) -> list[tuple[str | None, Path | Report]]:
-    """(name if one was given, file or report) of every system."""
+def _given(reports: Reports) -> Iterator[tuple[str | None, Path | Report]]:
+    """(name if one was given, file or report) of every system; of a folder of a training run the report in it."""
     if isinstance(reports, (str, os.PathLike, Report)):
         reports = [reports]
-    if isinstance(reports, Mapping):
-        return [(name, r if isinstance(r, Report) else _result(Path(r))) for name, r in reports.items()]
-    found = [named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
-    return [
-        (name or source.name if source.is_dir() else name, _result(source))
-        if isinstance(source, Path)
-        else (name, source)
-        for name, source in found
-    ]
-
-
-def _result(path: Path) -> Path:
-    """A file of a report; for the folder of a training run the one in it."""
-    if not path.is_dir():
-        return path
-    if not (path / RESULT).is_file():
-        what = f"is a folder without {RESULT}, which a finished training run has"
-        raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
-    return path / RESULT
+    listed = () if isinstance(reports, Mapping) else reports
+    every: Any = [named(r) if isinstance(r, str) else (None, r) for r in listed]
+    for name, source in reports.items() if isinstance(reports, Mapping) else every:
+        if isinstance(source, Report):
+            yield name, source
+            continue
+        if not (path := Path(source)).is_dir():
+            yield name, path
+            continue
+        if not (path / RESULT).is_file():
+            what = f"is a folder without {RESULT}, which a finished training run has"
+            raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
+        yield name or path.name, path / RESULT
 
 
 def named(text: str) -> tuple[str | None, Path]:
@@ -200,27 +196,37 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         same = [source for name, (_, source) in zip(names, given, strict=True) if name == again]
-        words = [f"{again}-{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
-        fix = f"give other names: {' '.join(map(shlex.quote, words)) if of_command() else words}"
-        if len(words) < len(same) - 1:  # systems of joint tables have the names in it
+        words = [f"{again}@{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
+        fix = "give other names, or number the runs of a system: "
+        fix += " ".join(map(shlex.quote, words)) if of_command() else f"{words}"
+        if len(words) < len(same) - 1:  # the names are those in a table
             fix = "give the report of each system instead of the table that it is in"
-        raise UsageError(f"two systems are called '{again}'; runs of one system are not combined", fix=fix)
+        raise UsageError(f"two reports are called '{again}'", fix=fix)
     return names
 
 
 def alike(
-    systems: Sequence[System], metrics: Names | None, force: bool, *, of_queries: bool = True, also: Sequence[str] = ()
+    systems: Sequence[System],
+    metrics: Names | None,
+    force: bool,
+    *,
+    of_queries: bool = True,
+    of_sets: Mapping[str, Sequence[System]] | None = None,
+    paired: bool = True,
 ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
     """What systems share that were measured alike: metrics and directions, notes and warnings.
 
     Args:
-        systems, metrics, force, also: as for ``check_comparable`` and ``shared_keys``.
+        systems, metrics, force: as for ``check_comparable`` and ``shared_keys``.
         of_queries: without metrics of hubness, of which single queries have no value.
+        of_sets: the systems by test set, if they are of several, which ``sets_and_runs`` compares.
+        paired: their queries are paired, so that the order of rows without ids counts.
 
     Raises:
         UsageError: no metric of queries is left; as ``check_comparable`` and ``shared_keys``.
     """
-    differing = check_comparable(systems, force, also)
+    groups = [systems] if of_sets is None else list(of_sets.values())
+    differing = [text for group in groups for text in check_comparable(group, force)]
     keys, left_out = shared_keys(systems, metrics)
     if of_queries and (lost := [key for key in keys if key[0].family.of_lists]):
         keys = [key for key in keys if key not in lost]
@@ -229,7 +235,8 @@ def alike(
         left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
     notes = _said({s.name: s.report.notes for s in systems})
     warnings = _said({s.name: s.report.warnings for s in systems})
-    return keys, notes, (*warnings, *differing, *left_out, *_uncorrelated(systems, keys))
+    unlike = [text for group in groups * paired for text in _uncorrelated(group, keys)]
+    return keys, notes, (*warnings, *differing, *left_out, *unlike)
 
 
 def by_number(systems: Sequence[System]) -> tuple[str, ...]:
@@ -253,7 +260,7 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
             continue
         pairs = [(first.results[key], other.results[key]) for key in keys if key[0].family.high == 1]
         found = [r for pair in pairs if (r := _correlation(*pair)) is not None]
-        if found and max(r * np.sqrt(n) for r, n in found) < CHANCE:
+        if found and max(r * np.sqrt(n) for r, n in found) < MIN_CORRELATION:
             best, n = max(found)
             out.append(
                 f"{first.name} and {other.name} succeed on different queries, as at chance (correlation {best:.2f} of "
@@ -265,9 +272,9 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
 def _correlation(one: Measurement, other: Measurement) -> tuple[float, int] | None:
     """The correlation of the values of two good systems by query, and the number of queries; None where few tell."""
     a, b = one.per_query, other.per_query
-    if a is None or b is None or len(a) != len(b) or len(a) < LEAST:
+    if a is None or b is None or len(a) != len(b) or len(a) < MIN_QUERIES:
         return None
-    if not all(GOOD <= r.value <= 1 - GOOD / 4 and float(x.std()) > 0 for r, x in ((one, a), (other, b))):
+    if not all(MIN_VALUE <= r.value <= 1 - MIN_VALUE / 4 and float(x.std()) > 0 for r, x in ((one, a), (other, b))):
         return None
     return float(np.corrcoef(a, b)[0, 1]), len(a)
 
@@ -282,7 +289,7 @@ def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return tuple(line if len(names) == len(lines) else f"{', '.join(names)}: {line}" for line, (_, names) in found)
 
 
-def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:
+def check_comparable(systems: Sequence[System], force: bool = False, also: Collection[str] = ()) -> list[str]:
     """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
 
     Args:
@@ -307,9 +314,10 @@ def check_comparable(systems: Sequence[System], force: bool = False, also: Seque
             what = f"{field} is '{theirs[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
                 fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
-                spoken = [language_of(system.report.split) for system in (first, other)]
-                if field == "split" and all(spoken) and spoken[0][0] == spoken[1][0]:  # type: ignore[index]
-                    fix = "give reports of one language; vb.joint and vsebench export --to mteb take several languages"
+                if field == "split":
+                    mean = "vsebench compare --mean" if of_command() else "vb.compare(REPORTS, mean=True)"
+                    fix = f"evaluate both on one test set; {mean} takes several, which names SYSTEM:SET tell apart; "
+                    fix += f"{spell('force', True)} compares the queries that both have"
                 raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         how = [fields.get(signature.CORRECTED, "none") for fields in (theirs, rules)]
@@ -344,7 +352,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
         if partial:
             warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
     else:
-        chosen = [key for word in words(names) for key in _keys_of(word, shared, systems, of_each)]
+        chosen = [key for word in words(names) if shared for key in _keys_of(word, shared, systems, of_each)]
     if not chosen:
         raise UsageError(
             "the reports have no metric in common", fix=f"evaluate the same {spell('metrics')} for every system"

@@ -16,9 +16,9 @@ from ..types import TestSet
 
 SIDE = 144  # pixels of the longer side
 QUALITY = 62  # of JPEG
-MOST = 1_500  # images
+MAX_IMAGES = 1_500  # images
 BUDGET = 4_500_000  # bytes of JPEG
-NAMED = 3  # files that cannot be read, in a note
+MAX_NAMED_FILES = 3  # files that cannot be read, in a note
 
 
 def make(
@@ -51,7 +51,7 @@ def make(
     unreadable: list[str] = []
     size = 0
     for image in (i for i in wanted if i in files):
-        if len(made) == MOST or size >= BUDGET:
+        if len(made) == MAX_IMAGES or size >= BUDGET:
             break
         try:
             small = read_image(files[image], 2 * SIDE)
@@ -69,7 +69,7 @@ def make(
     if len(files) < len(split.rows.ids):
         notes.append(f"{len(files):,} of {len(split.rows.ids):,} images have a file.")
     if unreadable:
-        shown_ones = "; ".join(unreadable[:NAMED]) + ("; ..." if len(unreadable) > NAMED else "")
+        shown_ones = "; ".join(unreadable[:MAX_NAMED_FILES]) + ("; ..." if len(unreadable) > MAX_NAMED_FILES else "")
         notes.append(f"{count_of(len(unreadable), 'image file')} cannot be read: {printable(shown_ones)}.")
     return made, tuple(notes)
 

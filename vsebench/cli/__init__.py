@@ -66,12 +66,9 @@ PANELS: dict[str, dict[str, Any]] = {
     },
     "Compare and show": {
         "compare": Command(
-            "Test the differences between systems.", "analysis.comparison:compare", REPORTS, prints=RESULT
+            "Test the differences between systems.", "analysis.compare:compare", REPORTS, prints=RESULT
         ),
-        "compare-sets": Command(
-            "Compare systems by their means over test sets.", "analysis.many_sets:compare_sets", REPORTS, prints=RESULT
-        ),
-        "show": Command("Print saved reports.", "analysis.joint:show", REPORTS, prints=RESULT),
+        "show": Command("Print saved reports.", "analysis.compare:show", REPORTS, prints=RESULT),
         "agree": Command(
             "Measure how far metrics agree on the order of systems.", "analysis.agree:agree", REPORTS, prints=RESULT
         ),

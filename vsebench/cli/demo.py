@@ -36,7 +36,7 @@ def run(terminal: Terminal, *, out: Path = OWN) -> None:
 
     from ..errors import MissingPackage, UsageError
     from ..evaluation.assemble import with_command
-    from ..evaluation.options import KEPT
+    from ..evaluation.options import DEFAULT_KEPT_ITEMS
     from ..files.atomic import make_folder, write_atomically
     from ..sets.catalogue import load_split
 
@@ -60,10 +60,10 @@ def run(terminal: Terminal, *, out: Path = OWN) -> None:
                 text_ids=split.columns.ids, image_of_text=split.owners,
             )  # fmt: skip
         with terminal.progress(f"ranking {name} (the first run compiles the kernels)") as progress:
-            report = vsebench.evaluate(file, metrics=METRICS, lists=KEPT, progress=progress)
+            report = vsebench.evaluate(file, metrics=METRICS, lists=DEFAULT_KEPT_ITEMS, progress=progress)
         reports[name] = with_command(report)
         reports[name].save(out / f"{name}.json")
-    Output(terminal).deliver(vsebench.joint(reports))
+    Output(terminal).deliver(vsebench.compare(reports, tests=False))
     page = f"{shown}: tables, charts and single queries of both; open it in a browser"
     try:
         vsebench.page(reports).save(shown)

@@ -1,4 +1,4 @@
-"""``vsebench eval``: from the files of the command line to the report of a system, or a joint table of several."""
+"""``vsebench eval``: from the files of the command line to the report of a system, or the table of several."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..analysis.joint import Joint
+    from ..results.render import Result
     from ..results.report import Report
 
 System = tuple[str, Path | None, Path | None]  # its name, and the files of its images (or both sides) and texts
@@ -93,15 +93,15 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
     return [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
 
 
-def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Report | Joint:
-    """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
-    from ..analysis.joint import joint
-    from ..analysis.systems import NotAlike
+def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Result:
+    """The report of one system, or the table of several; raises UsageError when they were not measured alike."""
+    from ..analysis.one_table import in_one_table
+    from ..analysis.systems import NotAlike, load_systems
 
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
-        return joint(reports, metrics=metrics, intervals=intervals)
+        return in_one_table(load_systems(reports), metrics, intervals=intervals, runs=False)
     except NotAlike as error:
         error.fix = "evaluate them one by one, or pass the --split that they share"
         raise

@@ -14,7 +14,7 @@ def run(terminal: Terminal, report: Sequence[Path], *, to: str, path: Path = Pat
     """Write a report in the format of another tool. Files are only written here, never uploaded.
 
     Args:
-        report: report of vsebench eval; for mteb also one per language, or their joint table.
+        report: report of vsebench eval; for mteb also one per language, or the saved table of them.
         to: ``mteb`` or model-index.
         path: folder for the files.
     """

@@ -12,18 +12,18 @@ from .results import remark
 from .terminal import Terminal
 
 MEGABYTE = 1_000_000
-LONGEST = 100  # characters of a name that is made of those of the reports
+MAX_NAME_LENGTH = 100  # characters of a name that is made of those of the reports
 
 
 def run(
     terminal: Terminal, reports: Sequence[str], *, output: Path | None = None, figures: Path | None = None, **more: Any
 ) -> None:
-    """Write a page that shows one or several evaluations: tables, charts, and single queries with what they retrieve.
+    """Write a web page of one or several reports: tables, charts, and single queries with what they retrieve.
 
-    The page is one file that opens from disk.
+    The page is a single file and needs no server.
 
     Args:
-        reports: reports of vsebench eval -o FILE, one or more; NAME=FILE names a system.
+        reports: saved reports; NAME=FILE names a system.
         output: the page (.html), named after the reports by default; the summary alone as .tex, .md or .csv.
         figures: also write every chart as .svg to this folder.
     """
@@ -35,7 +35,7 @@ def run(
     from ..results.render import ENDINGS
 
     if output is None:
-        names = "-".join(names_of([named(text) for text in reports]))[:LONGEST]
+        names = "-".join(names_of([named(text) for text in reports]))[:MAX_NAME_LENGTH]
         output = Path(f"{names.replace('/', '-')}.html")
     if output.suffix.lower() not in ENDINGS:
         what = "its ending is that of no format"

@@ -10,9 +10,9 @@ from ..options import check_word
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..results.render import _Formats
+    from ..results.render import Result
 
-NOTES = 3  # lines of notes that are printed without being asked for
+PRINTED_NOTES = 3  # lines of notes that are printed without being asked for
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
 
@@ -21,10 +21,10 @@ class Output:
 
     Args:
         terminal: of the command; ``--json`` is a format as well.
-        output: also write the result to a file, by its ending: .json, .tex, .md, .html or .csv.
+        output: also write the result to a file; the extension sets the format: .json, .tex, .md, .html or .csv.
         style: print terminal, json, latex, html, markdown or csv; terminal by default.
         per_query: write the per-query values of every metric (.parquet or .csv).
-        figure: also draw it: .png, .svg or .html.
+        figure: also draw a chart: .svg, .png or .pdf.
 
     Raises:
         UsageError: no such format, or an ending of no format.
@@ -51,7 +51,7 @@ class Output:
             what = "its ending is that of no format"
             raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
         if figure is not None:
-            from ..human.figure import check_path
+            from ..results.charts import check_path
 
             check_path(figure)
         if per_query is not None:
@@ -60,11 +60,11 @@ class Output:
     @property
     def kept(self) -> int:
         """Items a query that a report keeps if nothing is said: those of JSON."""
-        from ..evaluation.options import KEPT
+        from ..evaluation.options import DEFAULT_KEPT_ITEMS
 
-        return KEPT if "json" in (self.printed, self.written) else 0
+        return DEFAULT_KEPT_ITEMS if "json" in (self.printed, self.written) else 0
 
-    def deliver(self, result: _Formats) -> None:
+    def deliver(self, result: Result) -> None:
         """Write a result to the files that are named, and print it; its notes and warnings go to stderr.
 
         Raises:
@@ -89,33 +89,32 @@ class Output:
                 with write_atomically(self.output, "w") as stream:
                     stream.write(f"{kept}\n")
             if self.per_query is not None:
-                write_per_query(result.per_query(), self.per_query)  # type: ignore[attr-defined]
+                write_per_query(result.per_query(), self.per_query)
             if self.figure is not None:
-                from ..human import figure as drawing
+                from ..results import charts
 
-                drawing.write(result, self.figure)  # type: ignore[arg-type]
+                charts.save(result.panels, result.systems, self.figure)
         except DiskError as error:  # what was computed is printed all the same
             failed = error
         if shown is None:
-            show(visible(result.tables_), self.terminal.out)
+            show(visible(result.tables), self.terminal.out)
         else:
             (self.terminal.emit if self.printed == "json" else self.terminal.write)(shown)
         if failed is not None:
             raise failed
 
 
-def remark(terminal: Terminal, result: _Formats) -> None:
+def remark(terminal: Terminal, result: Result) -> None:
     """Print the first notes of a result and its warnings on stderr; with ``--notes`` all, and those of this machine."""
     from ..numeric import compiled
 
-    notes, warnings = result.remarks
-    said = tuple(dict.fromkeys((*compiled.notes, *notes)))
-    more = 0 if terminal.notes or len(said) <= NOTES else len(said) - NOTES + 1
+    said = tuple(dict.fromkeys((*compiled.notes, *result.notes)))
+    more = 0 if terminal.notes or len(said) <= PRINTED_NOTES else len(said) - PRINTED_NOTES + 1
     for note in said[: len(said) - more]:
         terminal.note(f"· {note}")
     if more:
         terminal.note(f"· {count_of(more, 'more note')}: --notes prints them")
-    for warning in warnings:
+    for warning in result.warnings:
         terminal.warn(warning)
 
 

@@ -28,7 +28,7 @@ SHORT = {"output": "-o", "target": "-o", "path": "-o", "quiet": "-q", "human_dat
 GIVEN = ("terminal", "progress", "bar")
 PYTHON = (
     "more", "image_id_of_text", "interval", "permutations", "over", "java", "block", "most", "threads", "modality",
-    "evaluator",
+    "evaluator", "tests",
 )  # fmt: skip
 MORE = "More options"  # those that ``--help`` leaves out
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..results.table import Table
 
-EVERY = 10.0  # seconds between lines of progress
+PROGRESS_SECONDS = 10.0  # seconds between lines of progress
 
 
 class Terminal:
@@ -86,7 +86,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar on stderr; where that is no terminal, such as a log file, a line every ``EVERY`` seconds.
+        """A progress bar on stderr; if that is not a terminal, a line every ``PROGRESS_SECONDS``.
 
         Both say so while kernels are compiled.
         """
@@ -144,7 +144,7 @@ def _lines(words: str, say: Callable[[str], None]) -> Iterator[Callable[[int, in
         done, total = now_done, now_total
 
     def report() -> None:
-        while not over.wait(EVERY):
+        while not over.wait(PROGRESS_SECONDS):
             spent = time.monotonic() - started
             share = f"{done:,} of {total:,} ({done / total:.0%}), " if total else ""
             left = ""

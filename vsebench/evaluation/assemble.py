@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 Key = tuple[Metric, Direction | None]
-GRID = 1e-10  # precision of the resamples
+RESAMPLE_PRECISION = 1e-10  # precision of the resamples
 
 
 def key_of(result: Measurement) -> Key:
@@ -98,7 +98,7 @@ def add(
     split: TestSet,
     how: Resampling,
     threads: int | None = None,
-    grid: float = GRID,
+    grid: float = RESAMPLE_PRECISION,
 ) -> dict[Key, Measurement]:
     """All results with their intervals, from one set of resamples.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import BadInput, UsageError, count_of
 from ..log import note
 from ..metrics import Metric
-from ..metrics.hubness import MOST
+from ..metrics.hubness import COUNTED_HUBS
 from ..options import spell
 from ..results.model import SIDE, Measurement
 from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, TestSet
@@ -123,7 +123,7 @@ def hubness(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
                 raise BadInput(f"{what}, which hubness needs", where=data.where, fix=fix)
             count = np.bincount(top.cut(k).entries, minlength=top.gallery)
             found[m, direction] = Measurement(m, direction, m.of_gallery(count), len(queries))
-        most = np.argsort(-count, kind="stable")[:MOST]
+        most = np.argsort(-count, kind="stable")[:COUNTED_HUBS]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
         side = plan.split.side(SIDE[QUERIES_OF[direction]])
         note(f"{side.plural} in the top {m.k} of the most queries (of {len(queries):,}): {listed}", weight="detail")

@@ -25,7 +25,7 @@ from .inputs import Input
 from .plan import Plan
 
 TRANSDUCTIVE = "transductive"
-SAMPLE = 32  # items of the gallery; queries with the same scores of these are the same query
+SAMPLED_ITEMS = 32  # items of the gallery; queries with the same scores of these are the same query
 Scorers = Mapping[Direction, Scorer]
 
 
@@ -133,7 +133,7 @@ def _of_scores(data: Input, plan: Plan, path: Path, rows: str | None) -> tuple[S
 
 def _shared(bank: Scorer, test: Scorer) -> int:
     """How many queries of the bank are test queries, as far as two decimals of their scores with some items tell."""
-    some = np.arange(min(SAMPLE, test.shape[1]))
+    some = np.arange(min(SAMPLED_ITEMS, test.shape[1]))
     found, known = (np.asarray(rows_of(x.T, some, wide=True), np.float64).T for x in (bank, test))
     scale = np.abs(known).max() or 1.0
     rows = [np.ascontiguousarray(np.round(x / scale, 2) + 0.0) for x in (found, known)]  # no negative zeros

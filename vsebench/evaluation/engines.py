@@ -63,8 +63,8 @@ from .request import Request
 
 LAYOUT = 9  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
-SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
-MOST = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
+SHARD_SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
+MAX_SHARDS = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
 
 Arrays = list[npt.NDArray[Any]]
 Given = Sequence[tuple["Shard", Callable[[], Arrays]]]  # what reads the arrays of a shard that is finished
@@ -99,7 +99,7 @@ def shards_of(plan: Plan, data: Input) -> list[Shard]:
 def cut(kind: str, side: Which, number: int, shape: tuple[int, int]) -> list[Shard]:
     """All rows of (row, column) scores in shards."""
     n, columns = shape
-    parts = max(1, min(n, MOST[kind], -(-n * columns // SCORES)))
+    parts = max(1, min(n, MAX_SHARDS[kind], -(-n * columns // SHARD_SCORES)))
     return [Shard(kind, side, number, (n * i // parts, n * (i + 1) // parts)) for i in range(parts)]
 
 
@@ -332,8 +332,8 @@ def binary(plan: Plan) -> Both[int]:
 
 
 WORKER_BYTES = 100 << 20  # of one that has no input yet
-CONNECT = 10.0  # seconds to reach a scheduler
-PATIENCE = 60.0  # seconds until there is a worker
+CONNECT_SECONDS = 10.0  # seconds to reach a scheduler
+WORKER_WAIT_SECONDS = 60.0  # seconds until there is a worker
 RETRIES = 3  # of a shard whose task has failed
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
@@ -526,7 +526,7 @@ def _client(request: Request) -> Iterator[Any]:
                 guard = "in a script, call it below `if __name__ == '__main__':`"
                 fix = f"{guard}; else give fewer {spell('workers')}, or free memory"
                 raise _lost("the workers do not start", fix, error) from error
-        yield stack.enter_context(Client(where, timeout=CONNECT, set_as_default=False))
+        yield stack.enter_context(Client(where, timeout=CONNECT_SECONDS, set_as_default=False))
 
 
 @contextmanager
@@ -550,8 +550,8 @@ def _check_scheduler(address: str) -> None:
     from distributed.core import rpc
 
     async def identity() -> Any:
-        async with rpc(address, timeout=CONNECT) as scheduler:
-            return (await asyncio.wait_for(scheduler.identity(), CONNECT))["type"]
+        async with rpc(address, timeout=CONNECT_SECONDS) as scheduler:
+            return (await asyncio.wait_for(scheduler.identity(), CONNECT_SECONDS))["type"]
 
     try:
         with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
@@ -567,9 +567,9 @@ def _check_workers(client: Any) -> None:
     from distributed import TimeoutError as Late
 
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=WORKER_WAIT_SECONDS)
     except Late as error:
-        what = f"the scheduler has had no worker for {PATIENCE:.0f} seconds"
+        what = f"the scheduler has had no worker for {WORKER_WAIT_SECONDS:.0f} seconds"
         raise _lost(what, f"start workers (dask worker ADDRESS); {_continued()}") from error
     found = client.get_versions(packages=["vsebench"])
     own = found["client"]["packages"]["vsebench"]

@@ -32,11 +32,11 @@ from ..sets.catalogue import load_split
 from ..types import DIRECTIONS, ONE_WAY, SIDES, Bool, Direction, Float, Int, Modality, Relevance, TestSet
 from .inputs import Input
 from .plan import Plan
-from .top_scored import SMALLEST
+from .top_scored import MIN_IMAGES
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
 KS = (1, 10, 100)
-LEVEL = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
+CHANCE_P_VALUE = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
 BLOCK = 1 << 22  # scores in memory at a time
 
 
@@ -108,7 +108,7 @@ class Sample:
     @property
     def at_chance(self) -> bool:
         """Whether these ranks are no better than random ones; False for too few units to tell."""
-        return len(self.units) >= SMALLEST and self.p_value >= LEVEL
+        return len(self.units) >= MIN_IMAGES and self.p_value >= CHANCE_P_VALUE
 
 
 def of_mean(excess: Float) -> tuple[float, float]:
@@ -231,8 +231,8 @@ PARTS = 8  # of the rows, each tested by itself if rows have no ids
 PROCESSES = range(2, 17)  # whose rows may have been gathered in another order
 OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
 MAX_P_VALUE = 1e-2  # corrected for all orders that are tried; in the right order another one gains next to nothing
-WORDED = 2000  # images whose first captions are compared
-MOST_ALIKE = 128  # pairs of captions of like wording
+MAX_IMAGES_BY_WORDING = 2000  # images whose first captions are compared
+MAX_LIKE_PAIRS = 128  # pairs of captions of like wording
 MIN_COSINE = 0.2  # of the words of two such captions
 MIN_PLACE = 0.3  # mean place of their images, if own images are ten times nearer to the top
 WORDS: dict[Direction | None, tuple[str, str]] = {
@@ -270,7 +270,7 @@ def check(data: Input, plan: Plan) -> None:
     view = (
         "gt" if split.image_of is not None else next((m.view for m in plan.single if m.view in plan.judgements), None)
     )
-    if view is None or min(split.shape) < SMALLEST:
+    if view is None or min(split.shape) < MIN_IMAGES:
         return
     both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
     # Captions are more queries than images, and have fewer candidates.
@@ -299,7 +299,7 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
     for most in (MAX_LISTS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
         found = sample(data, own, most, wide=most == ALL_QUERIES)
-        if len(found.best) < SMALLEST:
+        if len(found.best) < MIN_IMAGES:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
             break
@@ -329,7 +329,7 @@ def _is_poor(found: Sample, margin: float = 0.0) -> bool:
 def _part_at_chance(found: Sample, words: str) -> str:
     """That images that follow each other are at chance, where the others are far from it; else empty."""
     n = len(found.units)
-    width = max(SMALLEST, n // PARTS)
+    width = max(MIN_IMAGES, n // PARTS)
     for start in range(0, n - width + 1, max(1, width // 2)):
         part = found.part(start, start + width)
         if part.at_chance:
@@ -483,11 +483,11 @@ def of_others(data: Input) -> str:
     except VsebenchError:  # not installed, not built
         return ""
     texts, others = most_similar(split, captions or ())
-    if len(texts) < SMALLEST:
+    if len(texts) < MIN_IMAGES:
         return ""
     as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
     far = as_read.mean() >= MIN_PLACE and own.mean() <= as_read.mean() / 10
-    if not far and of_mean(as_read - 0.5)[0] < LEVEL:
+    if not far and of_mean(as_read - 0.5)[0] < CHANCE_P_VALUE:
         return ""
     return (
         f"captions of '{split.name}' with similar wording do not find each other's images: the mean relative rank "
@@ -501,7 +501,7 @@ def most_similar(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
     from scipy.sparse import csr_array
 
     images, first = np.unique(split.owners[: len(captions)], return_index=True)
-    some = np.unique(np.linspace(0, len(images) - 1, min(WORDED, len(images))).astype(np.int64))
+    some = np.unique(np.linspace(0, len(images) - 1, min(MAX_IMAGES_BY_WORDING, len(images))).astype(np.int64))
     images, first = images[some], first[some]
     words = [set(re.findall(r"\w{3,}", captions[caption].lower())) for caption in first.tolist()]
     number = {word: at for at, word in enumerate(dict.fromkeys(word for each in words for word in sorted(each)))}
@@ -515,7 +515,7 @@ def most_similar(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
     cosine = (table @ table.T).toarray()
     np.fill_diagonal(cosine, 0)
     nearest = cosine.argmax(axis=1)
-    best = np.argsort(-cosine[np.arange(len(words)), nearest], kind="stable")[:MOST_ALIKE]
+    best = np.argsort(-cosine[np.arange(len(words)), nearest], kind="stable")[:MAX_LIKE_PAIRS]
     best = np.sort(best[cosine[best, nearest[best]] >= MIN_COSINE])
     return first[best], images[nearest[best]]
 

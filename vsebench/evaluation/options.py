@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ..sets.match import Captions
     from ..types import PathLike, ReportProgress, TestSet
 
-MOST = 100  # items a query that a report keeps
-ASKED = ("both", "i2t", "t2i", "query2corpus")  # of the direction
+MAX_KEPT_ITEMS = 100  # items a query that a report keeps
+DIRECTION_CHOICES = ("both", "i2t", "t2i", "query2corpus")  # of the direction
 INTERVALS = ("bca", "percentile")
-KEPT = 10  # and that one which a command writes as JSON keeps by default
-DEPTH = 100  # items a query in the file of ``save_run``
+DEFAULT_KEPT_ITEMS = 10  # and that one which a command writes as JSON keeps by default
+SAVED_RUN_DEPTH = 100  # items a query in the file of ``save_run``
 # Of a Dask scheduler: a host and a port, after the name of a protocol or not.
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d{1,5}", re.ASCII)
 
@@ -56,7 +56,7 @@ class Options:
     candidates: Any = ()
     exclude: Any = ()
     captions: Captions | None = None
-    direction: Literal["both", "i2t", "t2i", "query2corpus"] = option("both", allowed=ASKED)
+    direction: Literal["both", "i2t", "t2i", "query2corpus"] = option("both", allowed=DIRECTION_CHOICES)
     similarity: str = option("auto", allowed=("auto", "cosine", "dot"))
     ties: str = option("index", allowed=tuple(TIES))
     ci: float = 95.0
@@ -67,7 +67,7 @@ class Options:
     short_lists: str = option("refuse", allowed=("refuse", "miss"))
     captions_per_image: int | None = option(None, least=1)
     depth: int | None = option(None, least=1, of="save_run")
-    lists: int | None = option(None, least=0, most=MOST, compare=False)
+    lists: int | None = option(None, least=0, most=MAX_KEPT_ITEMS, compare=False)
     weights: str | None = option(None, of="fuse")
     normalise: str | None = None
     combine: str = option("replace", of="rerank")

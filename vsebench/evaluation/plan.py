@@ -53,7 +53,7 @@ from .request import Request
 from .short_lists import graded_too_short, known_depth, long_enough, note_unknown_ties, observe, too_short
 
 NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
-LARGEST = 200_000  # images and captions of which lists are kept: their page holds all captions
+MAX_PAGE_ITEMS = 200_000  # images and captions of which lists are kept: their page holds all captions
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
@@ -217,10 +217,10 @@ def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
 def _lists(request: Request, split: TestSet) -> int:
     """Items a query that are kept; none, with a note, where no page would show them."""
     size = len(split.rows.ids) + len(split.columns.ids)
-    if not request.lists or not (split.in_folds or size > LARGEST):
+    if not request.lists or not (split.in_folds or size > MAX_PAGE_ITEMS):
         return request.lists or 0
     counted = f"{size:,} {'items' if split.one_way else 'images and captions'}"
-    why = "ranks its folds" if split.in_folds else f"has {counted}, more than {LARGEST:,}"
+    why = "ranks its folds" if split.in_folds else f"has {counted}, more than {MAX_PAGE_ITEMS:,}"
     note(f"per-query lists are not kept: {split.name} {why}")
     return 0
 

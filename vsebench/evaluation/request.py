@@ -31,7 +31,7 @@ from ..sets.folders import Folder, folder_of
 from ..sets.published import SETS
 from ..signature import STAGES
 from ..types import DIRECTIONS, ONE_WAY, Direction, TestSet
-from .options import DEPTH, Options
+from .options import SAVED_RUN_DEPTH, Options
 
 SELF = "self"  # of ``exclude``: the item that has the id of the query
 BY_RANK = "rank:"  # before a run: the rank column orders its items
@@ -155,7 +155,7 @@ def request(**given: Any) -> Request:
         part=_part(asked.only),
         correction=None if asked.normalise is None else corrected.parse(asked.normalise),
         weight=_weight(asked.combine),
-        kept=None if asked.save_run is None else asked.depth or DEPTH,
+        kept=None if asked.save_run is None else asked.depth or SAVED_RUN_DEPTH,
         settings=settings(asked),
     )
     _check(found)

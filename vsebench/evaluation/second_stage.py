@@ -36,7 +36,7 @@ from .plan import Plan
 from .request import Request
 from .top_scored import constant, scored
 
-MARK = -100.0  # what released code fills the scores with
+FILLER_SCORE = -100.0  # what released code fills the scores with
 MAX_MISSING = 0.01  # share of the scores: another precision of the first stage has other tops
 
 
@@ -121,11 +121,11 @@ def _constant(scores: Array, direction: Direction) -> float | None:
     known = np.isfinite(scores)
     if known.all():
         one = constant(scores)
-        if one is None or not (direction in one.scored or (one.lowest and (one.apart or one.value == MARK))):
+        if one is None or not (direction in one.scored or (one.lowest and (one.apart or one.value == FILLER_SCORE))):
             return None
         others = scores[scores != one.value]
         return one.value if len(others) and others.min() < others.max() else None
-    return MARK if (scores == MARK).any() and scores[known].min() == MARK else None
+    return FILLER_SCORE if (scores == FILLER_SCORE).any() and scores[known].min() == FILLER_SCORE else None
 
 
 def _entries(path: Path, direction: Direction, split: TestSet) -> SecondScores:

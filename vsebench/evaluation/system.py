@@ -41,7 +41,7 @@ from ..signature import ENCODER
 from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
-from .misread import LEVEL, own_images, sampled_queries
+from .misread import CHANCE_P_VALUE, own_images, sampled_queries
 from .request import PART_GRAMMAR, SELF, Given, Request
 
 # Scores, lists and options that a step cannot be combined with.
@@ -182,7 +182,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         return
     top = 0.0
     if targets and 2 * (own >= 0).sum() > len(own):
-        some = np.unique(np.linspace(0, len(own) - 1, SAMPLE).astype(np.int64))
+        some = np.unique(np.linspace(0, len(own) - 1, SAMPLED_QUERIES).astype(np.int64))
         if data.lists is None:
             best = rows_of(data.scorer(DIRECTIONS[0]), some).argmax(axis=1)
         else:
@@ -196,9 +196,9 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
 
 
-SAMPLE = 256  # queries of which two systems are compared
-GOOD = 0.3  # R@1 from which systems have more in common than own items
-CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
+SAMPLED_QUERIES = 256  # queries of which two systems are compared
+MIN_R1_TO_COMPARE = 0.3  # R@1 from which systems have more in common than own items
+RRF_CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
 
 def fuse(data: Input, request: Request) -> Input:
@@ -228,7 +228,7 @@ def fuse(data: Input, request: Request) -> Input:
             name = f"system {len(systems)}" if where is None else where.name
             note(owners.order_note(name, one.without_ids, data.split))
             _warn_of_other_rows(data, one, directions[-1], name)
-    rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
+    rule, written = "sum" if data.lists is None else f"rrf{RRF_CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     encoders = [one.stages.get(ENCODER, "") for one in systems]
     stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}
     sources = tuple(path for one in systems for path in one.sources)
@@ -253,8 +253,10 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     """
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
-    queries, of_image = (NONE, NONE) if known else sampled_queries(data, own_images(data.split, direction), SAMPLE)
-    if len(of_image) < top_scored.SMALLEST or items < top_scored.SMALLEST:
+    queries, of_image = (
+        (NONE, NONE) if known else sampled_queries(data, own_images(data.split, direction), SAMPLED_QUERIES)
+    )
+    if len(of_image) < top_scored.MIN_IMAGES or items < top_scored.MIN_IMAGES:
         return
     good, best = [], []
     for system in (data, one):
@@ -267,7 +269,7 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     alike = int((best[0] == best[1]).sum())
     from scipy.special import bdtrc
 
-    if min(good) > GOOD and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > LEVEL):
+    if min(good) > MIN_R1_TO_COMPARE and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > CHANCE_P_VALUE):
         what = (
             f"apart from relevant items, it ranks the same item first as the first system for {alike:,} of "
             f"{len(queries):,} "
@@ -297,7 +299,7 @@ def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float], ids:
         terms: dict[int, list[float]] = defaultdict(list)
         for system, weight in zip(systems, weights, strict=True):
             for rank, item in enumerate(system.of_query(query).tolist(), start=1):
-                terms[item].append(weight / (CONSTANT + rank))
+                terms[item].append(weight / (RRF_CONSTANT + rank))
         items = np.fromiter(terms, np.int64, len(terms))
         # exact sums: items with the same ranks in another order of the systems tie
         scores = np.fromiter(map(math.fsum, terms.values()), np.float64, len(terms))

@@ -21,14 +21,14 @@ from ..results.model import fixed
 from ..types import QUERIES_OF, Direction, Int
 
 Scores = npt.NDArray[Any]
-SMALLEST = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
+MIN_IMAGES = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
 MIN_SHARE = 0.1  # of the scores that are equal, from which a constant is suspected
-MOST = 0.5  # and from which it is warned of if nothing else shows what it stands for
+WARN_SHARE = 0.5  # and from which it is warned of if nothing else shows what it stands for
 ROWS_OF_BLOCKS = 4096  # rows whose scored texts are compared
 SAMPLE_ROWS = 64  # rows in which the constant is searched
-SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
+MIN_SAME_SHARE = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
-FAR = 10  # ranges of all other scores below these, from which a score stands for none
+MIN_GAP_IN_RANGES = 10  # ranges of all other scores below these, from which a score stands for none
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
 
@@ -63,7 +63,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
     Raises:
         BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
     """
-    found = constant(scores) if len(scores) >= SMALLEST else None
+    found = constant(scores) if len(scores) >= MIN_IMAGES else None
     if found is None:
         return
     fix, blocks = "", _blocks(scores, found.value)
@@ -89,7 +89,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
             f"give complete scores, the pairs that were scored ({spell('candidates', 'FILE')}), or the retrieved lists "
         )
         fix += f"of each direction ({lists})"
-    elif found.share >= MOST:
+    elif found.share >= WARN_SHARE:
         what += ": if these pairs were never scored, values are wrong in at least one direction"
     else:
         return
@@ -118,7 +118,7 @@ def constant(scores: Scores) -> Constant | None:
     counts, low, high = scored(scores, value)
     share = 1 - int(counts["i2t"].sum()) / scores.size
     of = {direction: depth for direction, each in counts.items() if (depth := _same(each))}
-    apart = share >= MOST and high > low and low - float(value) > 2 * (high - low)
+    apart = share >= WARN_SHARE and high > low and low - float(value) > 2 * (high - low)
     return Constant(float(value), float(share), of, float(value) < low, apart)
 
 
@@ -144,7 +144,9 @@ def sentinel(scores: Scores) -> Any | None:
     some = scores[:: max(1, len(scores) // SAMPLE_ROWS)]
     for others in (some, scores):  # a few rows mostly tell
         least = others.min(initial=high, where=others > low)
-        if not (low < 0 and float(least) - float(low) > FAR * (float(high) - float(least)) and high > least):
+        if not (
+            low < 0 and float(least) - float(low) > MIN_GAP_IN_RANGES * (float(high) - float(least)) and high > least
+        ):
             return None
     return low if np.count_nonzero(scores == low) > 1 else None
 
@@ -152,4 +154,4 @@ def sentinel(scores: Scores) -> Any | None:
 def _same(count: Int) -> int:
     """The number that nearly all of ``count``, (query,), are; 0 for none."""
     values, times = np.unique(count, return_counts=True)
-    return int(values[times.argmax()]) if times.max() >= SAME * len(count) else 0
+    return int(values[times.argmax()]) if times.max() >= MIN_SAME_SHARE * len(count) else 0

@@ -47,13 +47,12 @@ def export(
 
     Args:
         report: a saved report, or one in memory; for ``mteb`` also several of one system, on the languages of one test
-            set, as a list or as the saved joint table.
+            set, as a list or as the saved table of them.
         to: the format: ``mteb`` or ``model-index``.
         path: a folder for the files, whose names the format prescribes. Files of these names are replaced.
-        model: the name of the model, as ``ORG/NAME`` on a hub; by default the name of the file of the report, or of
-            the vectors that were evaluated.
-        dataset: the id of the test data on the Hugging Face Hub, as ``ORG/NAME``.
-        url: of logs, code or a paper that show where the numbers come from.
+        model: model name as ORG/NAME; by default the name of the report or of the vectors.
+        dataset: Hub id of the test data, as ORG/NAME.
+        url: link to logs, code or a paper behind the numbers.
         evaluator: who evaluated, a person or an organisation.
 
     Returns:

@@ -17,7 +17,7 @@ from ..errors import BadInput, MissingPackage, VsebenchError, first_line, printa
 from ..log import warn
 from .weights import Weights, compared
 
-PATIENCE = 5.0  # seconds
+WAIT_SECONDS = 5.0  # seconds
 _OF_WEIGHTS = re.compile(r"weight|checkpoint|initiali[sz]|state.?dict|gelu", re.I)
 Model = TypeVar("Model")
 
@@ -60,7 +60,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
 
 
 def unreachable() -> str | None:
-    """Why the host of published models cannot be reached within ``PATIENCE``; None if it can."""
+    """Why the host of published models cannot be reached, found out within ``WAIT_SECONDS``; None if it can."""
     import urllib.error
     import urllib.request
 
@@ -71,7 +71,7 @@ def unreachable() -> str | None:
 
     def probe() -> None:
         try:
-            with urllib.request.urlopen(urllib.request.Request(host, method="HEAD"), timeout=PATIENCE):
+            with urllib.request.urlopen(urllib.request.Request(host, method="HEAD"), timeout=WAIT_SECONDS):
                 answers.put(None)
         except urllib.error.HTTPError:
             answers.put(None)  # an answer
@@ -81,7 +81,7 @@ def unreachable() -> str | None:
     # A thread, as the timeout does not hold for looking up the name of the host.
     threading.Thread(target=probe, daemon=True).start()
     try:
-        return answers.get(timeout=PATIENCE)
+        return answers.get(timeout=WAIT_SECONDS)
     except queue.Empty:
         return f"{host} does not answer"
 

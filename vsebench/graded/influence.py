@@ -39,10 +39,10 @@ from ..relevance.gains import Gains
 from ..types import Bool, Float, Ids, Int, Tops, Vectors
 from .rankings import Group, Ranking, is_tau, pseudo_positives
 
-LEAST_QUERIES = 200  # in the sample that influences are computed from
-MOST_PLACES = 100_000  # of all lists of the sample
-MOST_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
-LARGEST = 2.0**18  # label distances beyond it have no influence
+MIN_SAMPLED_QUERIES = 200  # in the sample that influences are computed from
+MAX_PLACES = 100_000  # of all lists of the sample
+MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
+MAX_LABEL_DISTANCE = 2.0**18  # label distances beyond it have no influence
 TOGETHER = 1 << 19  # items of lists from which images are left out together
 
 Array = npt.NDArray[Any]
@@ -88,8 +88,8 @@ class Out:
     def queries(self, metric: Metric) -> int:
         """How many queries the sample of a metric has; the longer its lists, the less one image matters in each."""
         depth = min(max(metric.k or self.gallery, pseudo_positives(metric)), self.gallery)
-        most = MOST_OF_TAU if is_tau(metric) else MOST_PLACES
-        return min(max(LEAST_QUERIES, most // depth), len(self.place))
+        most = MAX_PLACES_OF_TAU if is_tau(metric) else MAX_PLACES
+        return min(max(MIN_SAMPLED_QUERIES, most // depth), len(self.place))
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:
         """(sampled,) int64, which of the queries ``start:stop`` are in its sample, counted from ``start``."""
@@ -105,7 +105,7 @@ class Out:
         """
         place = self.half[query] * self._sums[metrics[0]].shape[1] + image
         for i, m in enumerate(metrics):
-            if np.abs(added[:, i]).max(initial=0, where=~np.isnan(added[:, i])) >= LARGEST:
+            if np.abs(added[:, i]).max(initial=0, where=~np.isnan(added[:, i])) >= MAX_LABEL_DISTANCE:
                 self._too_large.add(m)
                 continue
             steps = np.rint(np.nan_to_num(added[:, i]) / _unit(m)).astype(np.int64)
@@ -151,7 +151,7 @@ class Out:
 
 def _unit(metric: Metric) -> float:
     """Sums of 2^24 queries stay below 2^63."""
-    return 2.0**-38 if metric.unit == "fraction" else LARGEST * 2.0**-38
+    return 2.0**-38 if metric.unit == "fraction" else MAX_LABEL_DISTANCE * 2.0**-38
 
 
 def measure(block: Block, found: Retrieved, groups: Sequence[Group], out: Out) -> None:

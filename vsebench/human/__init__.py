@@ -1,7 +1,7 @@
 """Human judgements of similarity, and how well relevances and models correlate with them.
 
 ``study.correlate`` takes the name of the data (``cxc`` or ``flickr8k``), relevances by name, and
-perhaps a file of embeddings; it returns a ``correlation.Study``::
+perhaps a file of embeddings; it returns a ``Result``::
 
     cxc, flickr8k        files of ratings ──► ratings
     protocols            ratings + split  ──► Task: rated pairs, references, human scores
@@ -15,5 +15,5 @@ perhaps a file of embeddings; it returns a ``correlation.Study``::
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC
 - ``coefficients``: correlations of points, and of those without an image or a pair
-- ``correlation``: the result and its tables; ``figure``: its figure
+- ``correlation``: the result with its tables and charts
 """

@@ -23,8 +23,9 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..metrics.tau import balance, tau, without_groups
 from ..options import spell
+from ..results.table import Value
 from ..types import Float, Int
-from .correlation import COEFFICIENTS, Coefficient, Over, Tau
+from .correlation import COEFFICIENTS, Over, Tau, coefficient
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ class Points:
 
 def agreement(
     points: Points, pair: Int, image: Int, level: float | None = None, over: Over = "images"
-) -> dict[str, Coefficient]:
+) -> dict[str, Value]:
     """Pearson's r, Spearman's rho (midranks for ties) and Kendall's tau of all points, by ``scipy.stats``.
 
     Args:
@@ -152,7 +153,7 @@ def agreement(
         _, cluster = np.unique(image if over == "images" else pair, return_inverse=True)
         intervals = [interval(v, row, level / 100) for v, row in zip(values, points.without(cluster), strict=True)]
     return {
-        name: Coefficient(float(value), ends) if np.isfinite(value) else Coefficient(None)
+        name: coefficient(float(value), ends) if np.isfinite(value) else coefficient(None)
         for name, value, ends in zip(COEFFICIENTS, values, intervals, strict=True)
     }
 

@@ -19,9 +19,10 @@ from ..errors import BadInput
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank.scorers import exact_pairs, norms
+from ..results.table import Value
 from ..types import Embeddings, Float, Int, Modality
 from .coefficients import Points
-from .correlation import Over, Row, Sampled
+from .correlation import Over, Row, sampled
 from .protocols import Task, correlations
 
 SAMPLES = 1000
@@ -75,7 +76,7 @@ def model_rows(
     return [replace(first, sampled=sampled_spearman(task, x, SAMPLES, seed)), *others]
 
 
-def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0) -> Sampled | None:
+def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0) -> Value | None:
     """Spearman's rho over samples of half of the queries; None where no sample has one.
 
     Args:
@@ -88,7 +89,7 @@ def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0
     points, draw = Points(x[pair], task.human[pair].mean(1)), half(query, seed)
     rho = np.array([points.spearman(draw(number)) for number in range(samples)])
     rho = rho[np.isfinite(rho)]
-    return Sampled(float(rho.mean()), float(rho.std()), len(np.unique(query)), samples) if len(rho) else None
+    return sampled(float(rho.mean()), float(rho.std()), len(np.unique(query)), samples) if len(rho) else None
 
 
 def queries(task: Task) -> tuple[Int, Int]:

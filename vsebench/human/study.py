@@ -14,11 +14,12 @@ from ..log import logged
 from ..options import public, spell
 from ..relevance.sources import load_gains
 from ..results.model import check_level, check_seed
+from ..results.render import Result
 from ..sets import catalogue
 from ..sets.items import align_embeddings
 from ..types import Embeddings, Float, Modality
 from . import sources
-from .correlation import Over, Row, Study
+from .correlation import Over, Row, study
 from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
@@ -51,25 +52,22 @@ def correlate(
     over: Over = "images",
     java: str | None = None,
     bar: Bar | None = None,
-) -> Study:
-    """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
+) -> Result:
+    """Correlate relevance or a model with human ratings: Pearson, Spearman and Kendall, with intervals.
 
     Args:
         data: ``cxc`` (Crisscrossed Captions) or ``flickr8k`` (experts and CrowdFlower).
-        gains: kinds of gains (see ``docs/relevance.md``), ``binary`` (1 for the caption's own image, else 0), or scores
-            of captioning, separated by commas; by default ``binary`` and ``cider`` for ``cxc``, ``cider`` for
-            ``flickr8k``, or none beside ``embeddings``. In Python also a list.
-        embeddings: a file of vectors of COCO 5K (see ``docs/formats.md``), for ``cxc``.
-        texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
+        gains: relevance to correlate: kinds of gains (docs/relevance.md), binary, or captioning scores; binary and
+            cider by default. In Python also a list.
+        embeddings: vectors of COCO 5K (for cxc).
+        texts: caption vectors, if ``embeddings`` is an .npy of images.
         image_key: name of the array of image vectors in the file.
         text_key: name of that of caption vectors.
-        similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``: some,
-            separated by commas; by default all. In Python also a list.
-        human_data: folder with the judgements; by default that of the variable ``VSEBENCH_HUMAN_DATA``, else ``human``
-            in the cache.
-        ci: level of the intervals in percent; 0 for none.
-        seed: of the samples of a model.
+        similarity: ``cosine`` or dot.
+        tasks: ``sits``, sts and sis (cxc), expert and crowdflower (flickr8k); all by default. In Python also a list.
+        human_data: folder of the ratings; by default VSEBENCH_HUMAN_DATA, or human in the cache.
+        ci: confidence level of the intervals in percent; 0 for none.
+        seed: random seed.
         over: what the jackknife of the intervals leaves out: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
         bar: a function of a title: a context manager, whose value is called with (done, in all).
@@ -83,7 +81,7 @@ def correlate(
         >>> import vsebench
         >>> # folder: where the files of the judgements are
         >>> study = vsebench.correlate("flickr8k", gains="cider", human_data=folder, ci=0)
-        >>> [row.task for row in study.rows]
+        >>> study.to_frame().task.unique().tolist()
         ['Expert', 'CrowdFlower']
     """
     chosen = _tasks(data, tasks)
@@ -124,7 +122,7 @@ def correlate(
             ]
     order = {name: k for k, name in enumerate(chosen)}
     rows.sort(key=lambda row: (order[row.task.lower()], row.subset != "all"))
-    return Study(data, tuple(rows), settings, tuple(dict.fromkeys(notes)), level, over, seed)
+    return study(data, rows, settings, tuple(dict.fromkeys(notes)), level, over, seed)
 
 
 def _listed(names: Names | None) -> list[str]:

@@ -10,7 +10,7 @@ from ..types import Int
 from .declare import metric
 
 KS = (10,)
-MOST = 10  # items that ``Hubs@k`` counts
+COUNTED_HUBS = 10  # items that ``Hubs@k`` counts
 
 
 @metric(
@@ -61,4 +61,4 @@ def hubs(occurrences: Int) -> float:
 
     Without hubness it is 10 over the size of the gallery.
     """
-    return float(np.sort(occurrences)[-MOST:].sum() / occurrences.sum())
+    return float(np.sort(occurrences)[-COUNTED_HUBS:].sum() / occurrences.sum())

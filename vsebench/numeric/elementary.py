@@ -54,7 +54,7 @@ def _exp(x: float) -> float:
     return float(_DIGITS.exp(Decimal(x))) if x > -746 else 0.0  # less than half of the smallest float64
 
 
-SHORT = 256  # numbers of a row that numpy sorts
+MAX_NUMPY_SORT = 256  # numbers of a row that numpy sorts
 MINUS_ZERO = np.iinfo(np.int32).min  # its bits; it is equal to 0
 
 
@@ -81,7 +81,7 @@ def order(
     width = max(int(count.max(initial=0)), 1)
     values = np.ascontiguousarray(values[:, :width])
     places, ordered = np.zeros(values.shape, np.int32), np.empty(values.shape, np.float32)
-    if width > SHORT:
+    if width > MAX_NUMPY_SORT:
         from . import sort_kernels
 
         sort_kernels.radix(values.view(np.uint32), count, places, ordered.view(np.uint32))

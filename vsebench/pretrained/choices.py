@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..options import check, option, spell
 
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-SHORTEST = 3  # tokens: the marks of start and end, and one between them
+MIN_TOKENS = 3  # tokens: the marks of start and end, and one between them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Choices:
     lower: bool = False
     template: str | None = None
     precision: str = option("fp32", allowed=tuple(PRECISIONS))
-    context_length: int | None = option(None, least=SHORTEST)
+    context_length: int | None = option(None, least=MIN_TOKENS)
 
     def __post_init__(self) -> None:
         check(self)

@@ -39,9 +39,9 @@ from .scorers import Matrix, Scorer
 from .sums import blocks, weighted_sum
 
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I)
-LEAST = 1e-6  # of settings; one over it is the most
+MIN_SETTING = 1e-6  # of settings; one over it is the most
 DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: further ones depend on the machine
-SAME = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
+OFFSET_TOLERANCE = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
 
 
 def csls(scorer: Scorer, bank: Scorer, threads: int | None = None, *, k: int = 10) -> Scorer:
@@ -77,7 +77,9 @@ def settled(values: Float, size: float) -> Float:
     values = values / scale
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    first = np.maximum.accumulate(np.where(np.diff(ordered, prepend=-np.inf) > SAME, np.arange(len(values)), 0))
+    first = np.maximum.accumulate(
+        np.where(np.diff(ordered, prepend=-np.inf) > OFFSET_TOLERANCE, np.arange(len(values)), 0)
+    )
     out = np.empty(len(values))
     out[order] = np.round(ordered[first], DIGITS)
     return out * scale
@@ -154,7 +156,7 @@ def parse(text: str) -> Correction:
             named.append(part)
         else:
             number = float(value) if NUMBER.fullmatch(value) else 0.0
-            if key not in settings or not LEAST <= number <= 1 / LEAST or (key == "k" and number % 1):
+            if key not in settings or not MIN_SETTING <= number <= 1 / MIN_SETTING or (key == "k" and number % 1):
                 raise refused
             settings[key] = int(number) if key == "k" else number
     bank = expanded(":".join(named)) if named else None

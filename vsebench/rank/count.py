@@ -38,7 +38,7 @@ TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
 STRIP, STRIP_BYTES = TOGETHER, 4 << 20  # columns of a tile that are transposed together, and their size
 OPEN = 1 << 16  # pairs that a thread compares by canonical score together
-MANY_PAIRS = 64  # of a query, relevant or excluded; queries with more are ordered
+MAX_COUNTED_PAIRS = 64  # of a query, relevant or excluded; queries with more are ordered
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
 ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
 
@@ -179,7 +179,7 @@ def _many(targets: Targets, dense: bool = True) -> Bool:
     size, excluded = targets.relevance.found, targets.candidates.excluded
     if excluded is not None:
         size = size + np.diff(excluded.indptr)[targets.relevance.queries]
-    return np.full(len(size), True) if targets.candidates.allowed is not None else (size > MANY_PAIRS) & dense
+    return np.full(len(size), True) if targets.candidates.allowed is not None else (size > MAX_COUNTED_PAIRS) & dense
 
 
 def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:

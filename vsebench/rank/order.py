@@ -11,8 +11,8 @@ scored canonically, pair by pair. Where the scores come from depends on how many
   number about their mean is subtracted from the scores of a query before they are rounded, which does not change
   their order, so that scores that are nearly equal remain distinct.
 
-Where more than one score in ``MANY`` is a near-tie, as for vectors that are nearly equal, float32 products are replaced
-by float64 ones: a pair in such a product takes a tenth of the time of one scored by itself.
+If more than one score in ``MIN_SCORES_PER_NEAR_TIE`` is a near-tie, as for vectors that are nearly equal, float64
+products replace the float32 ones: a pair in such a product takes a tenth of the time of one scored by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .tops import is_candidate
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
 SHALLOW = 64  # depth up to which float32 products are sorted
-MANY = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
+MIN_SCORES_PER_NEAR_TIE = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
 PART = 1 << 20  # scores of complete galleries that are computed together
 QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
 TOGETHER = 256  # queries to whose lists a tile is added together
@@ -44,7 +44,7 @@ WIDE = 512  # items that are converted to float64 together
 PAIRS = 1 << 18  # pairs that are scored together
 ENTRY_BYTES = 24  # memory for an item of a list
 HELD_BYTES = 512 << 20  # of the items that all queries keep at once, where lists are made from tiles
-SURE = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
+BOUND_MARGIN = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
 TINY = 1e-37  # covers what float32 numbers lose below their normal range
 
 Array = npt.NDArray[Any]
@@ -87,12 +87,12 @@ class Order:
 
 def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
     """Whether so many of the items of a gallery are best ordered by float64 products."""
-    return not scorer.canonical and k > max(SHALLOW, gallery // MANY)
+    return not scorer.canonical and k > max(SHALLOW, gallery // MIN_SCORES_PER_NEAR_TIE)
 
 
 def together(gallery: int, k: int) -> int:
     """How many queries ``order`` best orders together."""
-    return max(1, PART // gallery) if k > max(SHALLOW, gallery // MANY) else QUERIES
+    return max(1, PART // gallery) if k > max(SHALLOW, gallery // MIN_SCORES_PER_NEAR_TIE) else QUERIES
 
 
 def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> Tops:
@@ -108,7 +108,7 @@ def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> T
     n = size_of(scorer, gallery)
     if is_deep(scorer, k, n) or scorer.canonical:
         return complete_order(scorer, queries, k, gallery)
-    best, step = Best(scorer, queries, k, gallery), max(ITEMS, MANY * k)
+    best, step = Best(scorer, queries, k, gallery), max(ITEMS, MIN_SCORES_PER_NEAR_TIE * k)
     for start in range(0, n, step):
         some = slice(start, min(start + step, n)) if gallery is None else gallery[start : start + step]
         best.add(_tile(scorer, queries, some, min(step, n - start)), start)
@@ -215,7 +215,7 @@ def _tile(scorer: Scorer, queries: Int, items: Some, n: int) -> Array:
 
 def float32_bound(scorer: Scorer, queries: Int) -> ErrorBound:
     """The bound of float32 products of some queries with any items, by any BLAS."""
-    return ErrorBound(0.0, SURE * scorer.error[queries], FLOAT32)
+    return ErrorBound(0.0, BOUND_MARGIN * scorer.error[queries], FLOAT32)
 
 
 def float64_bound(scorer: Scorer, queries: Int) -> ErrorBound:
@@ -223,7 +223,7 @@ def float64_bound(scorer: Scorer, queries: Int) -> ErrorBound:
 
     Rounding adds 2^-24 of the number that is rounded.
     """
-    return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * (scorer.wide_error[queries] + TINY), BEST)
+    return ErrorBound(BOUND_MARGIN * UNIT_ROUNDOFF, BOUND_MARGIN * (scorer.wide_error[queries] + TINY), BEST)
 
 
 def float64_rows(scorer: Scorer, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
@@ -281,7 +281,7 @@ def settled(
     n_gallery = size_of(scorer, gallery)
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, *_in_float32(bound), room)
-    if bound.precision < BEST and MANY * members > len(places) * n_gallery:
+    if bound.precision < BEST and MIN_SCORES_PER_NEAR_TIE * members > len(places) * n_gallery:
         return complete_order(scorer, queries, k, gallery)
     runs = room[:n]
     size = runs[:, 2] - runs[:, 1]
@@ -403,7 +403,7 @@ def largest(rows: Array, k: int) -> Items:
     """
     from . import sort_kernels
 
-    if k <= sort_kernels.FEW:
+    if k <= sort_kernels.INSERTION_DEPTH:
         out = np.empty((len(rows), k), np.int32)
         sort_kernels.largest(rows, k, out)
         return out
@@ -491,11 +491,11 @@ def _least(limit: Vectors, bound: ErrorBound) -> Vectors:
 
 def _reached(values: Vectors, k: int) -> Vectors:
     """(row,) float32 scores that k or a few more of every row reach."""
-    from .sort_kernels import FEW, SAMPLE
+    from .sort_kernels import INSERTION_DEPTH, SAMPLED_SCORES
 
-    if k <= FEW:
+    if k <= INSERTION_DEPTH:
         return np.take_along_axis(values, largest(values, k)[:, -1:], axis=1)[:, 0]
-    some = np.sort(values[:, :: max(values.shape[1] // SAMPLE, 1)], axis=1)
+    some = np.sort(values[:, :: max(values.shape[1] // SAMPLED_SCORES, 1)], axis=1)
     size, part = some.shape[1], k / values.shape[1]
     margin = int(2 * np.sqrt(size * part * (1 - part))) + 1
     # An estimate of the k-th best score, lowered until at least k scores reach it.
@@ -523,7 +523,7 @@ def size_of(scorer: Scorer, gallery: Int | None = None) -> int:
 
 
 def _in_float32(bound: ErrorBound) -> tuple[np.float32, Vectors]:
-    """The bound as the kernels take it; the roundings are within ``SURE``."""
+    """The bound as the kernels take it; the roundings are within ``BOUND_MARGIN``."""
     return np.float32(bound.rate), bound.base.astype(np.float32)
 
 

@@ -24,8 +24,8 @@ from ..types import NONE, Int, Vectors
 CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from vsebench.rank.saved_index import main; main(*sys.argv[2:])"
 ROOT = str(Path(__file__).resolve().parents[2])
 ROOM = 4 << 30  # bytes beyond a file that reading and searching it may take
-SAMPLE = 2000  # vectors of an index that are compared
-BLOCK = 4096  # queries that are searched together
+SAMPLED_VECTORS = 2000  # vectors of an index that are compared
+QUERIES_PER_SEARCH = 4096  # queries that are searched together
 # Kinds whose scores are those of the vectors that were added; others quantise them.
 EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexHNSWFlat", "IndexIVFFlat", "IndexNSGFlat", "IndexRefineFlat")
 METRICS = {0: "inner product", 1: "squared distance"}  # numbers of FAISS
@@ -126,8 +126,10 @@ def main(path: str, folder: str, parameters: str, k: str, threads: str) -> None:
     faiss.omp_set_num_threads(int(threads))
     most = min(int(k), index.ntotal)
     items, scores = np.full((len(queries), most), -1, np.int64), np.zeros((len(queries), most), np.float32)
-    for a in range(0, len(queries) if most else 0, BLOCK):
-        scores[a : a + BLOCK], items[a : a + BLOCK] = index.search(queries[a : a + BLOCK], most)
+    for a in range(0, len(queries) if most else 0, QUERIES_PER_SEARCH):
+        scores[a : a + QUERIES_PER_SEARCH], items[a : a + QUERIES_PER_SEARCH] = index.search(
+            queries[a : a + QUERIES_PER_SEARCH], most
+        )
     sampled, vectors = _sample(layers, ids) if facts["exact"] else (NONE, np.zeros((0, 0), np.float32))
     arrays = {"items": items, "scores": scores, "ids": NONE if ids is None else ids}
     for name, array in (arrays | {"sampled": sampled, "vectors": vectors}).items():
@@ -160,7 +162,7 @@ def _sample(layers: list[Any], ids: Int | None) -> tuple[Int, Vectors]:
     import faiss
 
     ivf, inner = faiss.try_extract_index_ivf(layers[0]), layers[-1]
-    some = np.random.default_rng(0).permutation(inner.ntotal)[:SAMPLE]
+    some = np.random.default_rng(0).permutation(inner.ntotal)[:SAMPLED_VECTORS]
     try:
         if ivf is not None:
             ivf.make_direct_map()

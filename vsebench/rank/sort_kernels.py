@@ -14,8 +14,8 @@ from ..numeric import compiled as nb
 LONG_RUN = 48  # runs up to this length are sorted by insertion
 STRIP = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it
 PIECE = 32  # the same where some numbers are expected above the limit
-FEW = 64  # up to this depth the best are collected by insertion, beyond it selected and sorted
-SAMPLE = 256  # scores of a row from which its k-th best is estimated
+INSERTION_DEPTH = 64  # up to this depth the best are collected by insertion, beyond it selected and sorted
+SAMPLED_SCORES = 256  # scores of a row from which its k-th best is estimated
 PAIRS = 32  # neighbours compared in one loop
 REACH = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
 

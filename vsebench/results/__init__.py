@@ -12,6 +12,6 @@ Every result is a ``render.Result``: tables, charts, settings, notes and warning
 - ``model``: one measurement of an evaluation, what it needs of its metric, how intervals are made, and numbers as text
 - ``report``: the report of an evaluation; other results are where they are computed (``vsebench.analysis``,
   ``vsebench.human``)
-- ``page`` with ``templates/``: the page of reports; ``charts``: charts; ``explorer``: the data of its queries
+- ``page`` with ``templates/``: the page of reports; ``charts``: charts
 - ``document``, ``packed``: the JSON document of a report with its per-query values
 """

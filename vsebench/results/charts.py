@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, install, printable
-from ..options import check_word
-from ..relevance.sources import SOURCES, in_folds
+from ..options import check_word, either, spell
+from ..relevance.sources import heading, in_folds
 from ..types import Direction
 from .model import ARROWS, Measurement, MetricName
 from .table import arrow
@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 330, 250
 STEP, LABELS = 12, 90  # height of a system in a slice, and width of the labels of slices
 INK = "#222222"
 DEEPEST = 100  # k of a curve of recall
-LEAST = 3  # depths of a curve
+MIN_DEPTHS = 3  # depths of a curve
 PADDING = {"left": 14, "top": 4, "right": 4, "bottom": 4}  # words are wider in other fonts
 _NAME = 40  # characters of a name in a legend
 
@@ -74,11 +74,6 @@ class Panel:
     percent: bool = True
 
 
-def heading(view: str) -> str:
-    """A source of relevance, as charts and tables call it."""
-    return SOURCES[view].title if view in SOURCES else view
-
-
 def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measurement]]) -> list[Panel]:
     """A panel for every metric whose value is known at three depths or more, with all its directions.
 
@@ -103,7 +98,7 @@ def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measur
         groups.setdefault((metric.view, name, better, percent), []).extend(marks)
     panels = []
     for (view, name, better, percent), marks in groups.items():
-        if len({mark.x for mark in marks}) >= LEAST:
+        if len({mark.x for mark in marks}) >= MIN_DEPTHS:
             ways = list(dict.fromkeys(mark.group for mark in marks))
             title = " · ".join([name + arrow(better), heading(view), *(ways if len(ways) == 1 else [])])
             y = f"{name}{' × 100' * percent}"
@@ -142,7 +137,7 @@ def missing() -> MissingPackage | None:
 
 def svg(panel: Panel, systems: Sequence[str]) -> str:
     """A panel for a page: lines and words take the colour of the text around it."""
-    return converted(json.dumps(chart(panel, systems, ink="currentColor").to_dict()), "svg").decode()
+    return _converted(_styled(_drawn(panel, systems, "currentColor"), "currentColor"), "svg").decode()
 
 
 def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: str) -> list[Path]:
@@ -162,25 +157,50 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
     check_word("figure_format", kind, FORMATS)
     if (lacking := missing()) is not None:
         raise lacking
-    from ..files.atomic import check_writable, make_folder, write_atomically
+    from ..files.atomic import make_folder
 
     make_folder(folder)
-    written = []
-    for panel in panels:
-        spec = json.dumps(chart(panel, systems, ink=INK).to_dict())
-        path = folder / f"{panel.name}.{kind}"
-        check_writable(path)
-        with write_atomically(path) as stream:
-            stream.write(converted(spec, kind, ppi=300, scale=1))
-        written.append(path)
+    written = [folder / f"{panel.name}.{kind}" for panel in panels]
+    for panel, path in zip(panels, written, strict=True):
+        save([panel], systems, path)
     return written
 
 
-def converted(spec: str, kind: str, **resolution: float) -> bytes:
-    """A file of a chart; the resolution is that of PNG, see ``vl_convert.vegalite_to_png``."""
+def save(panels: Sequence[Panel], systems: Sequence[str], path: Path) -> None:
+    """All panels in one file, which ``check_path`` accepts; raises UsageError without any."""
+    from ..files.atomic import check_writable, write_atomically
+
+    if not panels:
+        raise UsageError("no value is defined, so there is nothing to draw", fix=f"leave {spell('figure')} out")
+    content = _converted(plot(panels, systems), path.suffix.lower()[1:])
+    check_writable(path)
+    with write_atomically(path) as stream:
+        stream.write(content)
+
+
+def check_path(path: Path) -> Path:
+    """``path`` if a chart can be written there.
+
+    Raises:
+        UsageError: another ending, or a folder that does not exist.
+        MissingPackage: altair or vl-convert-python is not installed.
+    """
+    if path.suffix.lower()[1:] not in FORMATS:
+        endings = either([f".{kind}" for kind in FORMATS])
+        raise UsageError("its ending is that of no chart", where=path, fix=f"end the name in {endings}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
+    if (lacking := missing()) is not None:
+        raise lacking
+    return path
+
+
+def _converted(drawn: Any, kind: str) -> bytes:
+    """A file of an altair chart."""
     import vl_convert
 
-    found = getattr(vl_convert, f"vegalite_to_{kind}")(spec, **(resolution if kind == "png" else {}))
+    more = {"ppi": 300, "scale": 1} if kind == "png" else {}
+    found = getattr(vl_convert, f"vegalite_to_{kind}")(json.dumps(drawn.to_dict()), **more)
     return found.encode() if isinstance(found, str) else bytes(found)
 
 
@@ -196,15 +216,10 @@ def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
     import altair as alt
 
     if not panels:
-        what = f"there is nothing to draw: no metric is known at {LEAST} depths, and no slice has enough queries"
+        what = f"there is nothing to draw: no metric is known at {MIN_DEPTHS} depths, and no slice has enough queries"
         raise UsageError(what, fix="evaluate a metric at more depths, such as R@1,R@5,R@10")
     drawn = [_drawn(panel, systems, INK) for panel in panels]
     return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)
-
-
-def chart(panel: Panel, systems: Sequence[str], *, ink: str) -> Any:
-    """A panel as an altair chart, with a legend of several systems; ``ink`` is the colour of lines and words."""
-    return _styled(_drawn(panel, systems, ink), ink)
 
 
 def _drawn(panel: Panel, systems: Sequence[str], ink: str) -> Any:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from .. import signature as signatures
 from ..errors import BadInput, UsageError
 from ..files.formats import sniff
 from ..files.ids import places
@@ -25,7 +28,7 @@ from .model import NOTHING, SIDE, Lists, Measurement, MetricName, Resampling, pl
 from .packed import numbers, pack, unpack
 
 Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
-SCHEMA, JOINT_SCHEMA = "vsebench/report/1", "vsebench/joint/1"
+SCHEMA, JOINT_SCHEMA = "vsebench/report/1", "vsebench/joint/2"
 FIX = "give a report, as vsebench eval FILE -o A.json writes it"
 AGAIN = "write the report again with vsebench eval FILE -o A.json"
 _KIND = re.compile(rb'\s*\{\s*"schema"\s*:\s*"vsebench/([\w-]+)/')
@@ -163,13 +166,19 @@ class ListsDocument(_Strict):
         return Lists(self.direction, found, floats[0], self.kind, *floats[1:])
 
 
+def _finite(found: dict[str, Any]) -> dict[str, Any]:
+    """Any values of JSON, which has no NaN."""
+    json.dumps(found, allow_nan=False)
+    return found
+
+
 class ReportDocument(_Strict):
     """A report; with ``model``, what was evaluated, it is an entry of a leaderboard."""
 
     schema_: Literal["vsebench/report/1"] = Field(alias="schema")
     split: str
     signature: str
-    provenance: dict[str, Any]
+    provenance: Annotated[dict[str, Any], AfterValidator(_finite)]
     warnings: list[str]
     intervals: Resampling | None = None
     results: list[ResultDocument]
@@ -180,6 +189,7 @@ class ReportDocument(_Strict):
 
     def read(self, parse: Parse) -> dict[str, Any]:
         """What a ``Report`` is made of; raises BadInput or UsageError without the name of its file."""
+        signatures.read(self.signature)  # raises if it is none
         provenance = dict(self.provenance)
         notes = provenance.pop("notes", [])
         if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
@@ -199,25 +209,32 @@ class ReportDocument(_Strict):
 
 
 class SystemDocument(_Strict):
-    """One system of a joint table."""
+    """One system of a table of several."""
 
     name: str
     report: ReportDocument
 
 
-class JointDocument(_Strict):
-    """A joint table: the reports of several systems, which ``vsebench compare`` reads like as many files."""
+def _named_once(systems: list[SystemDocument]) -> list[SystemDocument]:
+    again = [name for name, number in Counter(one.name for one in systems).items() if number > 1]
+    if again:
+        raise ValueError(f"two systems are called '{again[0]}'")
+    return systems
 
-    schema_: Literal["vsebench/joint/1"] = Field(alias="schema")
+
+class JointDocument(_Strict):
+    """A table with the reports of several systems, which ``vsebench compare`` reads like as many files."""
+
+    schema_: Literal["vsebench/joint/2"] = Field(alias="schema")
     split: str
     notes: list[str]
     warnings: list[str]
     tables: dict[str, list[dict[str, Any]]]
-    systems: list[SystemDocument] = Field(min_length=1)
+    systems: Annotated[list[SystemDocument], Field(min_length=1), AfterValidator(_named_once)]
 
 
 def read(path: Path, parse: Parse) -> list[tuple[str | None, dict[str, Any]]]:
-    """The report of a file without a name, or the systems of a joint table with theirs: what a ``Report`` is made of.
+    """The report of a file without a name, or the systems of a table with theirs: what a ``Report`` is made of.
 
     Args:
         path: the file.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar
+import base64
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from . import charts, explorer, html
+import numpy as np
+import numpy.typing as npt
+
+from . import charts, html
 from .charts import Panel
-from .explorer import Explorer
-from .render import Rendered
+from .model import ARROWS
 from .table import Table, visible
 
-ARROWS = {"i2t": "image → text", "t2i": "text → image"}
+UNDEFINED = -32768  # of 16 bits
 
 
 @dataclass(frozen=True)
@@ -31,89 +35,87 @@ class Part:
 
     name: str
     title: str
-    panels: tuple[Panel, ...] = ()
-    tables: tuple[Table, ...] = ()
-    folded: tuple[tuple[str, tuple[Table, ...]], ...] = ()
+    panels: Sequence[Panel] = ()
+    tables: Sequence[Table] = ()
+    folded: tuple[tuple[str, Sequence[Table]], ...] = ()
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, repr=False)
-class Page(Rendered):
-    """What a page shows of one or several systems.
+def page(
+    title: str,
+    systems: Sequence[str],
+    parts: Sequence[Part],
+    shown: dict[str, Any] | None,
+    left_out: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> str:
+    """The page: scripts, style, charts and data are inside it, and it opens from disk.
 
-    Attributes:
-        split: what was evaluated.
+    Args:
+        title: its heading.
         systems: names.
-        signatures: one a system.
-        parts: the sections; the first is the summary, whose tables the other formats have.
-        explorer: single queries, or None.
-        absent: why there is no explorer.
+        parts: the sections; the queries are behind the first.
+        shown: what its script reads of single queries, or None.
+        left_out: what is left out of the single queries, and why.
         warnings: what may be wrong.
+
+    Raises:
+        MissingPackage: jinja2 is not installed.
     """
+    template = html.environment().get_template("page.html")  # first: it says what is not installed
+    from markupsafe import Markup  # a dependency of jinja2
 
-    kind = "page"
-    heading: ClassVar = "Evaluation on {split}"
-    main = "results"
-    settings: ClassVar = ("split", "systems", "signatures")
-    split: str
-    systems: tuple[str, ...]
-    signatures: tuple[str, ...]
-    parts: tuple[Part, ...]
-    explorer: Explorer | None
-    absent: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    lacking = charts.missing()
+    usable, searched = [], ["ids"]
+    if shown is not None:
+        usable = [i for i in range(len(systems)) if any(way["rankings"][i] for way in shown["ways"].values())]
+        texts = zip(shown["names"], (shown["rowTexts"], shown["texts"]), strict=True)
+        searched = [*(side["plural"] for side, known in texts if known is not None), "ids"]
+    made: str = template.render(
+        title=title, systems=systems, parts=parts, shown=shown, left_out=left_out, warnings=warnings,
+        colours=charts.COLOURS, usable=usable, searched=" and ".join(searched),
+        arrows={way: words.replace("→", " → ") for way, words in ARROWS.items()},
+        lacking=None if lacking is None else f"{lacking}".replace("\n", "; "),
+        drawn=lambda panel: Markup(charts.svg(panel, systems)),
+        style=Markup(html.TABLES), tables=lambda some: Markup(html.tables(visible(some))),
+        data=lambda found: Markup(script_json(found)),
+    )  # fmt: skip
+    return made
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is left out, and how to get it; the page has it where it belongs."""
-        shown = self.explorer.notes if self.explorer else ()
-        return (*(note for part in self.parts for note in part.notes), *self.absent, *shown)
 
-    @property
-    def panels(self) -> tuple[Panel, ...]:
-        """All charts."""
-        return tuple(panel for part in self.parts for panel in part.panels)
+def script_json(document: Any) -> str:
+    """JSON without the characters that end a script, begin a comment or a tag, or end a line of JavaScript.
 
-    @property
-    def tables(self) -> list[Table]:
-        """The tables of the summary: those of the report, or of the comparison, whose tests are only records."""
-        first = self.parts[0]
-        more = (table for _, folded in first.folded for table in folded if table.name not in ("results", "slices"))
-        return [*first.tables, *(replace(table, shown=False) for table in more)]
+    Arrays are base64 of little-endian integers; floats are rounded to as many decimals as 16 bits allow.
+    """
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_packed)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode("utf-8", "replace").decode("utf-8")
 
-    def records(self, table: str | None = None) -> list[dict[str, Any]]:
-        """The results of one system, or the tests of several."""
-        return super().records(table or ("results" if len(self.systems) == 1 else "tests"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document of schema ``vsebench/page/2``: what the page has."""
-        found = self.explorer
-        shown = None if found is None else {
-            "queries": {s.direction: found.queries(s.direction) for s in found.sides},
-            "items": found.k, "captions": found.split.columns.texts is not None, "thumbnails": len(found.thumbnails),
-        }  # fmt: skip
-        titles, charts = [part.title for part in self.parts], [panel.name for panel in self.panels]
-        return {**super().to_dict(), "parts": titles, "charts": charts, "explorer": shown}
+def _packed(value: object) -> Any:
+    """An array, or bytes of a picture, as plain values."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    assert isinstance(value, np.ndarray)
+    return _rounded(value) if value.dtype.kind == "f" else _integers(value)
 
-    def figures(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
-        """Write every chart to a file of its own, see ``charts.write``; the files."""
-        return charts.write(self.panels, self.systems, Path(folder), kind)
 
-    def to_html(self) -> str:
-        """The page: scripts, style, charts and data are inside it, and it opens from disk.
+def _integers(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """Integers from 0 in 16 or 32 bits."""
+    kind = "u2" if not values.size or int(values.max()) < 2**16 else "u4"
+    return {"kind": kind, "data": _packed(values.astype(f"<{kind}").tobytes())}
 
-        Raises:
-            MissingPackage: jinja2 is not installed.
-        """
-        from markupsafe import Markup  # a dependency of jinja2
 
-        lacking = charts.missing()
-        return str(
-            html.environment().get_template("page.html").render(
-                page=self, title=self.title, ARROWS=ARROWS,
-                lacking=None if lacking is None else f"{lacking}".replace("\n", "; "),
-                drawn=lambda panel: Markup(charts.svg(panel, self.systems)),
-                style=Markup(html.TABLES), tables=lambda shown: Markup(html.tables(visible(shown))),
-                data=lambda found: Markup(explorer.to_json(found)),
-            )
-        )  # fmt: skip
+def _rounded(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """Numbers times a power of ten in 16 bits, or in 32 where they are large; NaN is the least 16-bit number."""
+    known = ~np.isnan(values)
+    most = float(np.abs(values[known]).max(initial=0))
+    digits = 4 if not most else min(6, math.floor(math.log10(32_000 / most)))
+    kind = "i2" if digits >= 0 else "i4"
+    digits = max(digits, 0)
+    scaled = np.where(known, np.rint(np.where(known, values, 0).astype(np.float64) * 10.0**digits), UNDEFINED)
+    limit = np.iinfo(np.int32)
+    data = scaled.clip(limit.min, limit.max).astype(f"<{kind}").tobytes()
+    return {"kind": kind, "digits": digits, "data": _packed(data)}

@@ -6,11 +6,10 @@ import csv
 import io
 import json
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from ..errors import UsageError, csv_cell, printable
 from . import charts, html, latex, markdown, terminal
@@ -28,38 +27,44 @@ def json_text(document: dict[str, Any]) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-class _Formats:
-    """Every format, made of tables, notes, warnings and settings."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result:
+    """What an analysis found: tables, with notes, warnings, settings and charts. ``print`` and notebooks show it.
 
-    if TYPE_CHECKING:
-        kind: str
-        main: str
+    Attributes:
+        kind: of its JSON document, as in the schema ``vsebench/slices/2``.
+        title: of its page.
+        tables: what it shows; all formats are made of them.
+        main: the name of the tables whose records ``to_frame`` and CSV have.
+        settings: what its JSON document has beside tables, notes and warnings, as plain values.
+        paper: the tables in LaTeX, where they are others.
+        panels: its charts.
+        systems: the names of what the charts compare.
+        page: makes its HTML, where that has more than the tables.
+        reports: those that its JSON document holds, by name, so that it can be read in their place.
+        notes: what was decided.
+        warnings: what may be wrong.
+    """
 
-    @property
-    def tables_(self) -> Sequence[Table]:
-        """The tables."""
-        return getattr(self, "tables")  # type: ignore[no-any-return]  # noqa: B009 (a field of one, a property of others)
+    kind: str
+    title: str
+    tables: Sequence[Table]
+    main: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    paper: tuple[Table, ...] = ()
+    panels: Sequence[charts.Panel] = field(default_factory=tuple)
+    systems: tuple[str, ...] = ()
+    page: Callable[[], str] | None = field(default=None, repr=False)
+    reports: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
-    @property
-    def title_(self) -> str:
-        """The title of a page."""
-        return str(getattr(self, "title"))  # noqa: B009
-
-    @property
-    def remarks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The notes (what was decided) and the warnings (what may be wrong); empty where a result has none."""
-        return getattr(self, "notes", ()), getattr(self, "warnings", ())
-
-    def _settings(self) -> dict[str, Any]:
-        return {}
-
-    def _for_paper(self) -> Sequence[Table]:
-        """The tables in LaTeX."""
-        return self.tables_
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", printable(self.title))
 
     def _complete(self) -> list[Table]:
         """The tables, with notes and warnings below: what every format has. Commands print the remarks on stderr."""
-        return visible([*self.tables_, *remarks(*self.remarks)])
+        return visible([*self.tables, *remarks(self.notes, self.warnings)])
 
     def __str__(self) -> str:
         """The tables as in a terminal, without colours."""
@@ -73,7 +78,7 @@ class _Formats:
 
     def records(self, table: str | None = None) -> list[dict[str, Any]]:
         """The records of the tables of a name, by default of those that say most: fractions as fractions."""
-        return records(self.tables_).get(table or self.main, [])
+        return records(self.tables).get(table or self.main, [])
 
     def to_frame(self, table: str | None = None) -> Any:
         """A ``pandas.DataFrame``, one row a record, see ``records``."""
@@ -83,7 +88,7 @@ class _Formats:
 
     def to_latex(self) -> str:
         """One ``tabular`` a table, for the package booktabs; of several systems one in all."""
-        return latex.latex(visible([*self._for_paper(), *remarks(*self.remarks)]))
+        return latex.latex(visible([*(self.paper or self.tables), *remarks(self.notes, self.warnings)]))
 
     def to_markdown(self) -> str:
         """GitHub-flavoured tables."""
@@ -91,7 +96,7 @@ class _Formats:
 
     def to_html(self) -> str:
         """A complete page that needs no other file."""
-        return html.page(self.title_, self._complete())
+        return html.page(self.title, self._complete()) if self.page is None else self.page()
 
     def to_csv(self) -> str:
         """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""
@@ -105,18 +110,13 @@ class _Formats:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain values: settings, notes, warnings, and the records of every table by its name."""
-        notes, warnings = self.remarks
         return {
             "schema": f"vsebench/{self.kind}/2",
-            **self._settings(),
-            "notes": list(notes),
-            "warnings": list(warnings),
-            "tables": records(self.tables_),
+            **self.settings,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "tables": records(self.tables),
         }
-
-    def to_json(self) -> str:
-        """The document as indented JSON text."""
-        return json_text(self.to_dict())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file, atomically, in the format of its ending: .json, .tex, .md, .html or .csv.
@@ -153,84 +153,32 @@ class _Formats:
             >>> report.plot().to_dict()["title"]["text"]
             'R@k'
         """
-        return charts.plot(getattr(self, "panels", ()), getattr(self, "systems", ()) or (getattr(self, "split", ""),))
+        return charts.plot(self.panels, self.systems)
 
+    def figures(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
+        """Write every chart to a file of its own, as svg, png or pdf: ``charts.write``; the files."""
+        return charts.write(self.panels, self.systems, Path(folder), kind)
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(_Formats):
-    """What an analysis found: tables, with notes, warnings, settings and charts. ``print`` and notebooks show it.
+    def document(self, per_query: bool = True) -> dict[str, Any]:
+        """The JSON document as plain values; ``per_query``: the reports in it have their per-query values."""
+        systems = [{"name": name, "report": report.document(per_query)} for name, report in self.reports.items()]
+        return self.to_dict() | ({"systems": systems} if systems else {})
 
-    Attributes:
-        kind: of its JSON document, as in the schema ``vsebench/slices/2``.
-        title: of its page.
-        tables: what it shows; all formats are made of them.
-        main: the name of the tables whose records ``to_frame`` and CSV have.
-        settings: what its JSON document has beside tables, notes and warnings, as plain values.
-        paper: the tables in LaTeX, where they are others.
-        panels: its charts.
-        systems: the names of what the charts compare.
-        notes: what was decided.
-        warnings: what may be wrong.
-    """
+    def to_json(self, per_query: bool = True) -> str:
+        """The document as indented JSON text; ``per_query`` as for ``document``."""
+        return json_text(self.document(per_query))
 
-    kind: str
-    title: str
-    tables: Sequence[Table]
-    main: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    paper: tuple[Table, ...] = ()
-    panels: Sequence[charts.Panel] = ()
-    systems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    def per_query(self) -> Any:
+        """The per-query values of its reports as a ``pandas.DataFrame``, with their names.
 
-    def _settings(self) -> dict[str, Any]:
-        return dict(self.settings)
+        Raises:
+            UsageError: it has no reports.
+        """
+        import pandas as pd
 
-    def _for_paper(self) -> Sequence[Table]:
-        return self.paper or self.tables
-
-
-class Rendered(_Formats, ABC):
-    """What is printed, shown in a notebook, and written as LaTeX, Markdown, HTML, CSV, JSON or a data frame.
-
-    Attributes:
-        kind: of the document, as in the schema ``vsebench/slices/2``.
-        heading: the title of a page, with attributes in braces.
-        main: the name of the tables whose records data frames and CSV have.
-        settings: attributes of the document beside its tables.
-    """
-
-    heading: ClassVar[str]
-    settings: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def title(self) -> str:
-        """The title of a page."""
-        return printable(self.heading.format_map(vars(self)))
-
-    @property
-    @abstractmethod
-    def tables(self) -> list[Table]:
-        """The tables."""
-
-    def _settings(self) -> dict[str, Any]:
-        return {name: _plain(getattr(self, name)) for name in self.settings}
-
-
-class Drawn(Rendered):
-    """A result that can be drawn as well."""
-
-    split: str
-
-    @property
-    @abstractmethod
-    def panels(self) -> list[charts.Panel]:
-        """The charts."""
-
-
-def _plain(value: Any) -> Any:
-    """A setting as a value of JSON."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return list(value) if isinstance(value, tuple) else value
+        if not self.reports:
+            raise UsageError("there are no per-query values in it", fix="take those of a report")
+        frames = [report.per_query() for report in self.reports.values()]
+        for name, frame in zip(self.reports, frames, strict=True):
+            frame.insert(0, "system", name)
+        return pd.concat(frames, ignore_index=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput, printable
-from ..options import direction_named
+from ..options import direction_named, of_command
 from ..relevance.sources import LABELS, heading
 from ..types import ONE_WAY, Direction, TestSet
 from .charts import Panel, curves
@@ -61,9 +61,10 @@ class Report(Result):
     kind: str = field(default="report", init=False)
     title: str = field(default="", init=False)
     main: str = field(default="results", init=False)
-    tables: Sequence[Table] = field(default=(), init=False)
-    panels: Sequence[Panel] = field(default=(), init=False)
+    tables: Sequence[Table] = field(init=False)
+    panels: Sequence[Panel] = field(init=False)
     systems: tuple[str, ...] = field(default=(), init=False)
+    page: None = field(default=None, init=False)
     split: str
     signature: str
     results: tuple[Measurement, ...]
@@ -74,9 +75,16 @@ class Report(Result):
     lists: tuple[Lists, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        found = {"title": printable(f"Evaluation on {self.split}"), "systems": (self.split,), "tables": self._tables()}
-        for name, value in {**found, "panels": curves({(r.metric, r.direction): [r] for r in self.results})}.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "title", printable(f"Evaluation on {self.split}"))
+        object.__setattr__(self, "systems", (self.split,))
+
+    def __getattr__(self, name: str) -> Any:
+        """``tables`` and ``panels``, made when they are first read: a loop over epochs reads values alone."""
+        if name not in ("tables", "panels"):
+            raise AttributeError(f"a report has no {name}")
+        found = self._tables() if name == "tables" else curves({(r.metric, r.direction): [r] for r in self.results})
+        object.__setattr__(self, name, found)
+        return found
 
     def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Measurement:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured.
@@ -201,7 +209,7 @@ class Report(Result):
 
 
 def read(path: Path, parse: Callable[[str], MetricName]) -> Report:
-    """The report in a file, see ``document.read``; raises BadInput also for a joint table, which has several."""
+    """The report in a file, see ``document.read``; raises BadInput also for a table of several."""
     found = read_all(path, parse)
     if found[0][0] is None:
         return found[0][1]
@@ -209,13 +217,14 @@ def read(path: Path, parse: Callable[[str], MetricName]) -> Report:
     spoken = len({report.split for _, report in found}) > 1
     fix = "give it to vsebench compare"
     if spoken:
-        fix = "give the report of one language; vb.joint and vsebench export --to mteb read the table"
+        reads = "vsebench show and vsebench export read" if of_command() else "vb.compare(FILE, tests=False) reads"
+        fix = f"give the report of one language; {reads} the table"
     what = f"holds the reports of {len(found)} {'languages' if spoken else 'systems'}: {names}"
     raise BadInput(what, where=path, fix=fix)
 
 
 def read_all(path: Path, parse: Callable[[str], MetricName]) -> list[tuple[str | None, Report]]:
-    """The report in a file, without a name, or those of a joint table with the names of their systems."""
+    """The report in a file, without a name, or those of a table with the names of their systems."""
     from . import document
 
     return [(name, Report(**fields)) for name, fields in document.read(path, parse)]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 3  # columns between two columns of a table
-BEST, SECOND = "*", "_"  # behind a number: bold and underlined are lost without a terminal
-LEAST = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
-NAME = 16  # columns of a word that is not folded
+BEST, SECOND, SIGNIFICANT = "^", "_", "*"  # behind a number: bold and underlined are lost without a terminal
+MIN_WIDTH = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
+MAX_UNFOLDED = 16  # columns of a word that is not folded
 
 
 def text(tables: Sequence[Table]) -> str:
@@ -54,7 +54,7 @@ def show(tables: Sequence[Table], console: Console) -> None:
             console.print(drawn)
             if table.spans:
                 console.print()
-        notes = table.sentences(f"with {BEST}", f"with {SECOND}")
+        notes = table.sentences(f"with {_sign(table)}", f"with {SECOND}")
         for note in notes:
             console.print(Text(note), style="dim")
         if table.literal:
@@ -95,7 +95,7 @@ def _longest(table: Table, part: str) -> list[int]:
 def _fitted(natural: list[int], least: list[int], room: int) -> list[int]:
     """Widths that add up to ``room``: the widest column is narrowed first, below ``least`` only when all are there."""
     widths = list(natural)
-    for floor in (least, [LEAST] * len(least)):
+    for floor in (least, [MIN_WIDTH] * len(least)):
         while sum(widths) > room:
             spare = [i for i, width in enumerate(widths) if width > floor[i]]
             if not spare:
@@ -115,7 +115,7 @@ def _table(table: Table, width: int, beside: bool) -> Drawn:
         max(len(word) for cell in cells for word in cell.text.split(" ")) for cells in zip(*table.cells, strict=True)
     ]
     least = [
-        min(name, NAME) if column.words else text
+        min(name, MAX_UNFOLDED) if column.words else text
         for column, name, text in zip(table.columns, names, _texts(table), strict=True)
     ]
     widths = _fitted(_natural(table, beside), least, width - GAP * len(least) + 1)
@@ -126,8 +126,15 @@ def _table(table: Table, width: int, beside: bool) -> Drawn:
     asides = _longest(table, "aside") if beside else [0] * len(marks)
     starred = _starred(table)
     for row in table.cells:
-        drawn.add_row(*(_cell(*parts) for parts in zip(row, starred, marks, asides, strict=True)))
+        pairs = zip(row, starred, strict=True)
+        signs = [(_sign(table) if x.best else SECOND if x.second else " ") * room for x, room in pairs]
+        drawn.add_row(*(_cell(*parts) for parts in zip(row, signs, marks, asides, strict=True)))
     return drawn
+
+
+def _sign(table: Table) -> str:
+    """What is behind the bold numbers of a table: the best values, or significant differences."""
+    return BEST if table.best else SIGNIFICANT
 
 
 def _groups(table: Table, widths: list[int]) -> Text:
@@ -142,12 +149,12 @@ def _groups(table: Table, widths: list[int]) -> Text:
     return Text("\n" + line.rstrip(), no_wrap=True)
 
 
-def _cell(cell: Printed, starred: bool, mark: int, aside: int) -> Text:
+def _cell(cell: Printed, sign: str, mark: int, aside: int) -> Text:
     """The text with its mark and aside, filled up to the widths of their column so that digits align.
 
     Args:
         cell: what to draw.
-        starred: the column leaves room for the sign of the best and the second.
+        sign: of the best, the second or a significant difference; a space if others in the column have one.
         mark: width of the longest mark of the column.
         aside: width of the longest aside, 0 to put asides on a second line.
     """
@@ -156,8 +163,7 @@ def _cell(cell: Printed, starred: bool, mark: int, aside: int) -> Text:
     drawn = Text(cell.text)
     if cell.best or cell.second:
         drawn.stylize("bold" if cell.best else "underline", 0, len(cell.text))
-    if starred:
-        drawn.append(BEST if cell.best else SECOND if cell.second else " ")
+    drawn.append(sign)
     if mark:
         drawn.append(f" {cell.mark:<{mark}}", style="dim")
     if cell.aside:

@@ -4,13 +4,18 @@ Under the hypothesis that two systems are equally good, swapping their values of
 swaps them at random, all captions of an image together, and counts how often the difference is at least as large.
 Fisher, The Design of Experiments, 1935; Smucker, Allan and Carterette, A Comparison of Statistical Significance Tests
 for Information Retrieval Evaluation, CIKM 2007.
+
+Training runs of two systems are not paired. Under the same hypothesis any of the runs may be of either system: the test
+divides them anew, and counts how often the difference of the means is at least as large.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -139,6 +144,93 @@ def detectable(error: float, alpha: float = 0.05, power: float = 0.8) -> float:
     from scipy.special import ndtri
 
     return float((ndtri(1 - alpha / 2) + ndtri(power)) * error)
+
+
+def queries_needed(difference: float, deviation: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """How many queries a two-sided test needs to find a difference with probability ``power``.
+
+    >>> queries_needed(0.01, deviation=0.3)
+    7064
+
+    Args:
+        difference: the true one, such as 0.01 for one point.
+        deviation: standard deviation of the differences of single queries; ``error`` times the root of ``n`` in the
+            tests of ``vsebench compare``, if every query is of another image.
+        alpha, power: as for ``detectable``.
+    """
+    return math.ceil((detectable(deviation, alpha, power) / difference) ** 2)
+
+
+def t_interval(values: Sequence[float], level: float) -> tuple[float, float] | None:
+    """The t interval of the mean of some runs; None for a single one, and for a ``level`` (in percent) of 0."""
+    size = len(values)
+    if size < 2 or not level:
+        return None
+    return _around(math.fsum(values) / size, float(np.var(values, ddof=1)) / size, size - 1, level)
+
+
+def welch_interval(first: Sequence[float], second: Sequence[float], level: float) -> tuple[float, float] | None:
+    """The t interval of the mean of the second runs minus that of the first; None as for ``t_interval``.
+
+    Welch, The Generalization of "Student's" Problem when Several Different Population Variances are Involved, 1947.
+    """
+    if min(len(first), len(second)) < 2 or not level:
+        return None
+    parts = [float(np.var(runs, ddof=1)) / len(runs) for runs in (first, second)]
+    of_each = sum(part**2 / (len(runs) - 1) for part, runs in zip(parts, (first, second), strict=True))
+    difference = math.fsum(second) / len(second) - math.fsum(first) / len(first)
+    return _around(difference, sum(parts), sum(parts) ** 2 / of_each if of_each else 1.0, level)
+
+
+def _around(value: float, variance: float, freedom: float, level: float) -> tuple[float, float]:
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(freedom, 0.5 + level / 200)) * math.sqrt(variance)
+    return value - half, value + half
+
+
+def permutation_test_of_runs(
+    first: Sequence[float], second: Sequence[float], permutations: int, seed: int
+) -> tuple[float, float, bool]:
+    """Two-sided permutation test of the difference of the means of some runs of two systems.
+
+    Args:
+        first, second: the value of every run.
+        permutations: how many random divisions. If there are no more than this in all, each is counted and the p-value
+            is exact; otherwise it is (1 + those as extreme) / (1 + permutations).
+        seed: of the divisions.
+
+    Returns:
+        The p-value, the smallest one that so many runs can have, and whether they are exact.
+    """
+    sizes = len(first), len(second)
+    chosen, exact = _divisions(*sizes, permutations, seed)
+    values = np.array([*first, *second])
+    total = values - values.mean()
+    of_first = chosen @ total
+    found = np.abs((total.sum() - of_first) / sizes[1] - of_first / sizes[0])
+    observed = abs(float(total[sizes[0] :].mean() - total[: sizes[0]].mean()))
+    extreme = int((found >= observed - _SLACK * np.abs(values).max()).sum())
+    if exact:  # of as many runs, the divisions come in pairs of opposite differences
+        return extreme / len(chosen), (1 + (sizes[0] == sizes[1])) / len(chosen), True
+    return (1 + extreme) / (1 + permutations), 1 / (1 + permutations), False
+
+
+@functools.lru_cache(maxsize=16)
+def _divisions(first: int, second: int, permutations: int, seed: int) -> tuple[Float, bool]:
+    """(division, run) 1 where a run is one of the ``first``, else 0; and whether these are all divisions."""
+    runs, number = first + second, math.comb(first + second, first)
+    exact = number <= permutations
+    if exact:
+        at = np.array(list(combinations(range(runs), first)))
+    else:
+        words = np.empty((permutations, runs), np.uint64)
+        for row, out in enumerate(words):
+            kernels.draw_words(np.uint64(seed), row, out)
+        at = np.argsort(words, axis=1, kind="stable")[:, :first]
+    chosen = np.zeros((len(at), runs))
+    np.put_along_axis(chosen, at, 1.0, axis=1)
+    return chosen, exact
 
 
 def _exact_share(changes: Float) -> float:

@@ -72,21 +72,23 @@ def from_lists(lists: Iterable[Sequence[str]], notes: tuple[str, ...] = ()) -> T
     return Tokens(tuple(numbers), word, np.cumsum([0, *lengths]), notes)
 
 
-MOST = 0.2  # share of the letters of scripts without spaces between words, from which captions are examined
-LONG = 4  # such letters in a row, on average, that are more than a word
+MAX_UNSPACED_SHARE = (
+    0.2  # share of the letters of scripts without spaces between words, from which captions are examined
+)
+MIN_UNSPACED_RUN = 4  # such letters in a row, on average, that are more than a word
 FOREIGN = 0.01  # share of the letters that English does not have
-SAME = 0.5  # share of the captions that are one string
-FEW = 10  # with fewer captions it means nothing that many are equal
-SAMPLE = 2000  # captions that are examined
+MAX_EQUAL_SHARE = 0.5  # share of the captions that are one string
+MIN_CAPTIONS = 10  # with fewer captions it means nothing that many are equal
+SAMPLED_CAPTIONS = 2000  # captions that are examined
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # beginnings of the names of characters
 
 
 def of_captions(captions: Sequence[str]) -> list[str]:
     """Why gains that are made from the words of captions may be meaningless, one sentence each; empty as a rule."""
-    some = captions[:: max(1, len(captions) // SAMPLE)]
+    some = captions[:: max(1, len(captions) // SAMPLED_CAPTIONS)]
     found = []
     string, times = Counter(some).most_common(1)[0] if some else ("", 0)
-    if len(some) >= FEW and times > SAME * len(some):
+    if len(some) >= MIN_CAPTIONS and times > MAX_EQUAL_SHARE * len(some):
         found.append(f"{times:,} of {len(some):,} sampled captions are the string '{string[:40]}'")
     count = Counter(c for caption in some for c in caption if c.isalpha())
     total = max(1, count.total())
@@ -95,7 +97,7 @@ def of_captions(captions: Sequence[str]) -> list[str]:
     runs = sum(
         any(unicodedata.name(c, "").startswith(UNSPACED) for c in word) for text in some for word in text.split()
     )
-    if unspaced > MOST * total and unspaced > LONG * runs:
+    if unspaced > MAX_UNSPACED_SHARE * total and unspaced > MIN_UNSPACED_RUN * runs:
         found.append(
             f"{unspaced / total:.0%} of the letters of the captions are in a script without spaces between words, "
             "so the tokeniser reads phrases as words: give captions with spaces between words"

@@ -46,7 +46,7 @@ STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
 SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{LABELS}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
-MOST_QUERIES = 32  # whose label distances are compared together
+MAX_QUERIES_PER_BLOCK = 32  # whose label distances are compared together
 
 
 @public
@@ -200,7 +200,7 @@ def list_values(
     for m in metrics:
         groups.setdefault(differ_in_k(m), []).append(m)
     found = {m: np.empty(total) for m in metrics}
-    step = block or max(1, min(MOST_QUERIES, BLOCK_BYTES // (8 * len(chosen.gallery))))
+    step = block or max(1, min(MAX_QUERIES_PER_BLOCK, BLOCK_BYTES // (8 * len(chosen.gallery))))
     together = block or max(step, min(QUERIES, -(-total // (threads or default_threads()))))
 
     def work(start: int) -> None:

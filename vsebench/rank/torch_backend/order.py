@@ -34,7 +34,7 @@ from .vectors import Resident, Tensor, host, resident, tensor
 
 SPARE = 64  # candidates beyond k that are listed at first
 TOGETHER = 1 << 24  # scores of the queries of a task; more where a gallery is so large that they are few
-FEW = 64  # queries
+MIN_QUERIES = 64  # queries
 _ONE = threading.Lock()
 
 
@@ -63,7 +63,7 @@ def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery
 
 def together(gallery: int, k: int) -> int:
     """How many queries a task orders together, see ``rank.order.Order``."""
-    return max(1, TOGETHER // gallery, min(FEW, SCORES["cuda"] // gallery))
+    return max(1, TOGETHER // gallery, min(MIN_QUERIES, SCORES["cuda"] // gallery))
 
 
 def _of_block(device: torch.device, scorer: Dot, queries: Int, k: int, gallery: Int | None) -> Tops:

@@ -24,7 +24,7 @@ from ...text.tokens import Int32, Tokens
 from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Replaced, Values, captions_of, offsets
 
-LONGEST = 4  # words of an n-gram
+MAX_NGRAM = 4  # words of an n-gram
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
 FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
 DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
@@ -78,12 +78,12 @@ def grams(tokens: Tokens) -> Grams:
     from .kernels import EMPTY, count_grams
 
     n_words, n_tokens = len(tokens.words), len(tokens.word)
-    most = n_words + (LONGEST - 1) * n_tokens
+    most = n_words + (MAX_NGRAM - 1) * n_tokens
     bits = max(4, int(most).bit_length() + 1)  # the table is at most half full
     keys, values, shift = np.full(1 << bits, EMPTY), np.empty(1 << bits, np.int32), np.uint64(64 - bits)
     parent, last, order = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int8)
     start = np.empty(len(tokens) + 1, np.int64)
-    gram, count = np.empty(LONGEST * n_tokens, np.int32), np.empty(LONGEST * n_tokens, np.int32)
+    gram, count = np.empty(MAX_NGRAM * n_tokens, np.int32), np.empty(MAX_NGRAM * n_tokens, np.int32)
     used, entries = count_grams(
         tokens.word, tokens.start, n_words, keys, values, shift, parent, last, order, start, gram, count
     )

@@ -123,7 +123,7 @@ def _note_left_out(tokenised: Tokens, row_of: Int, sizes: Int) -> None:
         note(f"{counted} no word with a vector, and gain 0 (first: caption row {empty[0]})")
 
 
-LONGEST = 1 << 20  # bytes of a line; the widest vectors in use need some 40,000
+MAX_LINE_BYTES = 1 << 20  # bytes of a line; the widest vectors in use need some 40,000
 TEXT_FORM = "give GloVe or word2vec vectors in text form, plain or gzip: a word and its numbers on every line"
 
 
@@ -151,7 +151,7 @@ def read_word_vectors(path: Path, wanted: Iterable[str]) -> tuple[tuple[str, ...
     dim, total, declared, sep = 0, 0, None, b" "
     check_file(path, TEXT_FORM)
     with reading(path, fix="copy or download it again"), path.open("rb") as raw:
-        for number, line in enumerate(iter(partial(unpacked(raw).readline, LONGEST), b""), 1):
+        for number, line in enumerate(iter(partial(unpacked(raw).readline, MAX_LINE_BYTES), b""), 1):
             line = line.rstrip(b" \t\r\n")
             if number == 1:
                 sep = b"\t" if b"\t" in line and b" " not in line else b" "

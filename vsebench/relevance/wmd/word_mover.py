@@ -23,7 +23,7 @@ from ..embedding.bow import Bags, bags_of
 from ..gains import Gains, Values, captions_of
 from . import kernels
 
-MOST_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
+MAX_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
     shape = test.shape
     first, members = captions_of(test.owners, shape[0])
     found = WordMover(prepare(bags), members, first, own == "out")
-    few = shape[0] * shape[1] <= MOST_PAIRS
+    few = shape[0] * shape[1] <= MAX_PAIRS
     return Gains("wmd", {**bags.settings, "own": own}, shape, found, lowest=0.0, rows_affordable=few)
 
 

@@ -26,14 +26,15 @@
     return array;
   }
 
-  const imageOf = unpack(data.imageOf);
-  const captionsOf = data.images.map(() => []);
-  imageOf.forEach((image, caption) => captionsOf[image].push(caption));
+  const [ROW, COLUMN] = data.names; // what items are: an image and a caption, or a query and an item of a corpus
+  const rowOf = unpack(data.rowOf); // null where judgements alone say what is relevant, and these are not in a report
+  const columnsOf = data.rows.map(() => []);
+  if (rowOf) rowOf.forEach((row, column) => columnsOf[row].push(column));
   const sides = {};
-  for (const [direction, side] of Object.entries(data.sides)) {
+  for (const [direction, side] of Object.entries(data.ways)) {
     sides[direction] = {
-      byImage: direction === "i2t",
-      queries: direction === "i2t" ? data.images.length : data.captionIds.length,
+      byRow: direction !== "t2i",
+      queries: direction !== "t2i" ? data.rows.length : data.columns.length,
       judged: side.judged.map((j) => ({ name: j.name, pointers: unpack(j.pointers), items: unpack(j.items) })),
       rankings: side.rankings.map((r) => r && {
         k: r.k, items: unpack(r.items), scores: unpack(r.scores), gains: unpack(r.gains),
@@ -44,11 +45,12 @@
   }
 
   const number = (array, i) => (array[i] / 10 ** array.digits).toFixed(array.digits);
-  const caption = (i) => (data.captions ? data.captions[i] : `caption ${data.captionIds[i]}`);
-  const isTruth = (side, query, item) => (side.byImage ? imageOf[item] === query : imageOf[query] === item);
+  const text = (i) => (data.texts ? data.texts[i] : data.columns[i]);
+  const titled = (side, id) => [`${side.name[0].toUpperCase()}${side.name.slice(1)} `, element("bdi", {}, id)];
+  const isTruth = (side, query, item) => rowOf !== null && (side.byRow ? rowOf[item] === query : rowOf[query] === item);
 
   // Images without a caption, of which no ranking was kept, are candidates and no queries.
-  const isQuery = (side, query) => !side.byImage || captionsOf[query].length || side.rankings.some((r) => r && r.items[query * r.k]);
+  const isQuery = (side, query) => !side.byRow || !rowOf || columnsOf[query].length || side.rankings.some((r) => r && r.items[query * r.k]);
 
   // The place of the first ground-truth item in the list, from 1; 0 when it is not in it.
   function firstTruth(side, ranking, query) {
@@ -63,7 +65,7 @@
   // ---- state and elements
 
   const state = {
-    direction: Object.keys(sides)[0], preset: "difference", search: "", query: 0, shown: STEP, found: [],
+    direction: Object.keys(sides)[0], preset: "difference", search: "", query: 0, shown: STEP, found: [], opening: true,
     systems: data.systems.map((_, i) => i < 3), // which ones are shown
   };
   const find = (selector) => root.querySelector(selector);
@@ -89,7 +91,7 @@
 
   function thumbnail(image) {
     const encoded = data.thumbnails[image];
-    return encoded ? element("img", { src: `data:image/jpeg;base64,${encoded}`, alt: `image ${data.images[image]}`, loading: "lazy" }) : null;
+    return encoded ? element("img", { src: `data:image/jpeg;base64,${encoded}`, alt: `${ROW.name} ${data.rows[image]}`, loading: "lazy" }) : null;
   }
 
   // ---- which queries, in which order
@@ -101,7 +103,7 @@
   const presets = {
     difference: {
       label: () => "largest difference",
-      applies: () => active().length > 1,
+      applies: (ranking) => active().length > 1 && (rowOf || ranking.values),
       key: (side, ranking, q) => -spread(side, q),
     },
     all: { applies: () => true, label: () => "all, in order", key: () => 0 },
@@ -112,14 +114,14 @@
     },
     missed: {
       label: (system) => (data.metric ? `missed at R@1, highest ${data.metric}: ${system}` : `missed at R@1: ${system}`),
-      applies: () => true,
+      applies: () => rowOf !== null,
       key: (side, ranking, q) => (firstTruth(side, ranking, q) === 1 ? NaN : ranking.values ? -known(ranking, q) : 0),
     },
   };
 
   // For every two of the shown systems: queries that the first answers at rank 1 and the second does not.
   function pairs() {
-    const found = {}, shown = active(), side = sides[state.direction];
+    const found = {}, shown = rowOf ? active() : [], side = sides[state.direction];
     const right = (system, q) => firstTruth(side, side.rankings[system], q) === 1;
     for (const a of shown) for (const b of shown) if (a !== b) found[`only-${a}-${b}`] = {
       label: () => `${shorten(data.systems[a], 24)} right at rank 1, ${shorten(data.systems[b], 24)} wrong`,
@@ -150,13 +152,15 @@
     return most - least;
   }
 
-  let lowered = null; // captions in lower case, made at the first search
-  function matches(side, query, text) {
-    const id = side.byImage ? data.images[query] : data.captionIds[query];
-    if (id.toLowerCase().includes(text)) return true;
-    if (!data.captions) return false;
-    lowered = lowered || data.captions.map((c) => c.toLowerCase());
-    return side.byImage ? captionsOf[query].some((c) => lowered[c].includes(text)) : lowered[query].includes(text);
+  const lowered = (texts) => texts && texts.map((t) => t.toLowerCase());
+  let lowerTexts = null; // in lower case, made at the first search
+  function matches(side, query, wanted) {
+    const id = side.byRow ? data.rows[query] : data.columns[query];
+    if (id.toLowerCase().includes(wanted)) return true;
+    lowerTexts = lowerTexts || { rows: lowered(data.rowTexts), columns: lowered(data.texts) };
+    const { rows, columns } = lowerTexts;
+    if (side.byRow && rows) return rows[query].includes(wanted);
+    return columns !== null && (side.byRow ? columnsOf[query] : [query]).some((c) => columns[c].includes(wanted));
   }
 
   // The queries of the chosen preset in its order, kept for the next search.
@@ -175,15 +179,45 @@
     return order;
   }
 
-  function select() {
-    const side = sides[state.direction], text = state.search.trim().toLowerCase();
+  function select(id = null) {
+    const side = sides[state.direction], wanted = state.search.trim().toLowerCase();
     const order = ordered(side);
-    state.found = text ? order.filter((q) => matches(side, q, text)) : order;
+    state.found = wanted ? order.filter((q) => matches(side, q, wanted)) : order;
     state.shown = STEP;
     list.replaceChildren();
     list.scrollTop = 0;
     fill();
-    show(state.found.length ? 0 : -1);
+    if (state.found.length) move(id === null ? 0 : state.found.findIndex((q) => idOf(q) === id));
+    else show(-1);
+  }
+
+  // ---- the address, which keeps what is shown
+
+  const idOf = (query) => (sides[state.direction].byRow ? data.rows : data.columns)[query];
+
+  function remember() {
+    if (state.opening || !state.found.length) return;
+    const kept = { query: idOf(state.found[state.query]), direction: state.direction, order: state.preset };
+    if (state.search) kept.search = state.search;
+    if (data.systems.length > 1) kept.systems = active().join(",");
+    history.replaceState(null, "", `#${new URLSearchParams(kept)}`);
+  }
+
+  function restore() {
+    const kept = new URLSearchParams(location.hash.slice(1));
+    if (!kept.has("query")) return false;
+    state.opening = true;
+    state.search = search.value = kept.get("search") || "";
+    if (kept.has("systems")) {
+      const shown = kept.get("systems").split(",");
+      state.systems = data.systems.map((_, i) => shown.includes(String(i)));
+    }
+    if (kept.has("order")) state.preset = kept.get("order");
+    const known = (way) => (sides[way].byRow ? data.rows : data.columns).includes(kept.get("query"));
+    const named = Object.hasOwn(sides, kept.get("direction")) ? kept.get("direction") : Object.keys(sides).find(known);
+    choose(named || state.direction, kept.get("query"));
+    state.opening = false;
+    return true;
   }
 
   // ---- the list of queries
@@ -193,17 +227,17 @@
     for (let i = list.children.length; i < upTo; i++) list.append(option(i));
     more.hidden = upTo === state.found.length;
     const count = state.found.length.toLocaleString("en");
-    status.textContent = state.found.length ? `${count} ${state.found.length === 1 ? "query" : "queries"}` : "No query is found: clear the search, or choose another order.";
+    status.textContent = state.found.length ? `${count} ${state.found.length === 1 ? "query" : "queries"}` : "No matching queries";
   }
 
   function option(i) {
     const side = sides[state.direction], query = state.found[i];
     const made = element("li", { role: "option", id: `query-${i}`, "aria-selected": "false" });
-    if (side.byImage) {
-      const first = captionsOf[query][0];
-      made.append(thumbnail(query) || "", element("span", {}, element("small", {}, element("bdi", {}, data.images[query])), " ", first === undefined ? "" : words(caption(first), 110)));
+    if (side.byRow) {
+      const first = data.rowTexts ? data.rowTexts[query] : data.texts && columnsOf[query].length ? text(columnsOf[query][0]) : "";
+      made.append(thumbnail(query) || "", element("span", {}, element("small", {}, element("bdi", {}, data.rows[query])), " ", words(first, 110)));
     } else {
-      made.append(element("span", {}, words(caption(query), 110)));
+      made.append(element("span", {}, words(text(query), 110)));
     }
     made.addEventListener("click", () => {
       show(i);
@@ -234,6 +268,7 @@
     if (above < list.scrollTop) list.scrollTop = above;
     if (below > list.scrollTop + list.clientHeight) list.scrollTop = below - list.clientHeight;
     describe(state.found[i]);
+    remember();
   }
 
   // ---- one query
@@ -245,24 +280,29 @@
   }
 
   function head(side, query) {
-    const image = side.byImage ? query : imageOf[query];
+    const row = side.byRow ? query : rowOf && rowOf[query], own = columnsOf[query];
     const made = element("div", { class: "query" });
-    const texts = element("div", {});
-    if (side.byImage) {
-      texts.append(element("h3", {}, "Image ", element("bdi", {}, data.images[query])));
-      texts.append(element("p", { class: "dim" }, "Its captions, which are the ground truth:"));
-      texts.append(element("ul", {}, ...captionsOf[query].map((c) => element("li", {}, words(caption(c))))));
+    const texts = element("div", {}), about = (...parts) => element("p", { class: "dim" }, ...parts);
+    if (side.byRow) {
+      texts.append(element("h3", {}, ...(data.rowTexts ? [words(data.rowTexts[query])] : titled(ROW, data.rows[query]))));
+      if (data.rowTexts) texts.append(about(...titled(ROW, data.rows[query])));
+      if (own.length) {
+        texts.append(about(`Ground-truth ${own.length > 1 ? COLUMN.plural : COLUMN.name}:`));
+        texts.append(element("ul", {}, ...own.map((c) => element("li", {}, words(text(c))))));
+      }
     } else {
-      texts.append(element("h3", {}, words(caption(query))));
-      texts.append(element("p", { class: "dim" }, "Caption ", element("bdi", {}, data.captionIds[query]), ", written for image ", element("bdi", {}, data.images[image]), "."));
+      texts.append(element("h3", {}, ...(data.texts ? [words(text(query))] : titled(COLUMN, data.columns[query]))));
+      const owner = rowOf ? [` of ${ROW.name} `, element("bdi", {}, data.rows[row]), "."] : [];
+      if (data.texts || rowOf) texts.append(about(...titled(COLUMN, data.texts ? data.columns[query] : ""), ...owner));
     }
-    made.append(thumbnail(image) || "", texts);
+    made.append(thumbnail(row) || "", texts);
     return made;
   }
 
   function column(side, ranking, system, query) {
     const place = ranking.ranks ? ranking.ranks[query] : firstTruth(side, ranking, query);
-    const facts = element("p", { class: "facts" }, place ? `first ground truth: rank ${place.toLocaleString("en")}` : `no ground truth among the first ${ranking.k}`);
+    const facts = element("p", { class: "facts" }), first = rowOf ? "ground truth" : `relevant ${side.byRow ? COLUMN.name : ROW.name}`;
+    if (place || rowOf) facts.append(place ? `first ${first}: rank ${place.toLocaleString("en")}` : `no ${first} among the first ${ranking.k}`);
     if (ranking.values) {
       const value = 100 * ranking.unit * known(ranking, query);
       facts.append(element("span", {}, `${data.metric}: ${Number.isNaN(value) ? "undefined" : value.toFixed(1)}`));
@@ -304,18 +344,24 @@
   }
 
   function content(side, item) {
-    if (side.byImage) return element("div", { class: "content" }, words(caption(item)));
-    const [first, ...rest] = captionsOf[item];
-    const texts = element("div", {}, element("small", {}, "image ", element("bdi", {}, data.images[item])));
-    if (first !== undefined) texts.append(element("div", {}, words(caption(first))));
+    if (side.byRow) return element("div", { class: "content" }, rowOf ? words(text(item)) : identified(COLUMN, data.columns, data.texts, item));
+    const [first, ...rest] = data.texts ? columnsOf[item] : [];
+    const texts = identified(ROW, data.rows, data.rowTexts, item);
+    if (first !== undefined) texts.append(element("div", {}, words(text(first))));
     if (rest.length) {
-      const others = element("details", {}, element("summary", {}, `${rest.length} more caption${rest.length === 1 ? "" : "s"}`));
+      const others = element("details", {}, element("summary", {}, `${rest.length} more ${rest.length === 1 ? COLUMN.name : COLUMN.plural}`));
       others.addEventListener("toggle", () => {
-        if (others.children.length === 1) others.append(element("ul", {}, ...rest.map((c) => element("li", {}, words(caption(c))))));
+        if (others.children.length === 1) others.append(element("ul", {}, ...rest.map((c) => element("li", {}, words(text(c))))));
       });
       texts.append(others);
     }
     return element("div", { class: "content" }, thumbnail(item) || "", texts);
+  }
+
+  function identified(side, ids, texts, item) {
+    const made = element("div", {}, element("small", {}, `${side.name} `, element("bdi", {}, ids[item])));
+    if (texts) made.append(element("div", {}, words(texts[item])));
+    return made;
   }
 
   // ---- controls
@@ -328,13 +374,13 @@
     preset.value = state.preset;
   }
 
-  function choose(direction) {
+  function choose(direction, id = null) {
     state.direction = direction;
     if (!active().length) state.systems = sides[direction].rankings.map(Boolean);
     for (const b of root.querySelectorAll("[data-direction]")) b.setAttribute("aria-pressed", String(b.dataset.direction === direction));
     for (const b of root.querySelectorAll("[data-system]")) b.setAttribute("aria-pressed", String(state.systems[b.dataset.system]));
     offer();
-    select();
+    select(id);
   }
 
   for (const button of root.querySelectorAll("[data-direction]")) button.addEventListener("click", () => choose(button.dataset.direction));
@@ -368,5 +414,8 @@
   });
 
   root.hidden = false;
-  choose(state.direction);
+  window.addEventListener("hashchange", restore);
+  if (restore()) document.getElementById("queries").scrollIntoView();
+  else choose(state.direction);
+  state.opening = false;
 })();

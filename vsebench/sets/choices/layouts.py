@@ -15,7 +15,7 @@ from ...files.textfile import field, parse_document, read_text, shown
 from .items import ChoiceSet, Item
 
 Record = tuple[str, str, Mapping[str, Any], str]  # its file without ending, its key or number, its fields, its place
-LEAST = 25  # items of a pair of attributes that the mean of ARO's VG-Attribution has
+MIN_ITEMS = 25  # items of a pair of attributes that the mean of ARO's VG-Attribution has
 VOTES = 2  # of three annotators who chose the caption and not the foil
 
 
@@ -160,7 +160,7 @@ def _of_records(name: str, layout: Layout, records: Sequence[Record], notes: tup
     outside = (
         (part, category)
         for (part, category), n in counts.items()
-        if category in SYMMETRIC or (part.endswith("attribution") and n < LEAST)
+        if category in SYMMETRIC or (part.endswith("attribution") and n < MIN_ITEMS)
     )
     return ChoiceSet(name, items, frozenset(outside if layout.name == "aro" else ()), notes)
 

@@ -1,0 +1,170 @@
+"""The values of several systems in one table, without tests: what ``eval`` and ``show`` print of several reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import count_of
+from ..evaluation.assemble import Key
+from ..results.charts import curves
+from ..results.model import UNITS, MetricName, Resampling, bracketed, interval_kind, interval_words, printed
+from ..results.render import Result
+from ..results.report import corrected
+from ..results.table import Table, Text, Value, in_order, of_paper, wide
+from ..sets.published import SETS
+from ..stats import paired
+from . import systems as shared
+from .sets_and_runs import UNKNOWN, Arranged, Group, Mean, arrange
+from .systems import Names, System
+
+MEAN = "macro mean"  # of languages, or of test sets
+TIED = "="  # mark of a mean that is not distinguishable from the best
+Row = tuple[Group, str]  # of a table of values: a system, or one of its test sets, or their mean (``MEAN``)
+
+
+def in_one_table(
+    systems: Sequence[System],
+    metrics: Names | None = None,
+    *,
+    intervals: bool = False,
+    force: bool = False,
+    mean: bool = False,
+    runs: bool = True,
+    level: float = 95,
+) -> Result:
+    """The values of systems: a row a system, a column a metric and direction, the best values in bold.
+
+    Of several test sets, or languages of one, a row is a set of a system, and their mean follows. Only means are best.
+
+    Args:
+        systems: with their reports, which the result has.
+        metrics: None for all that the reports share but ranks.
+        intervals: show the interval of every value.
+        force: compare even if the evaluation settings differ.
+        mean: they are of several test sets.
+        runs: reports ``SYSTEM@SEED`` are the runs of a system.
+        level: of intervals over runs, in percent; 0 for none. The others are as in the reports.
+    """
+    every = arrange(systems, mean, languages=True, runs=runs)
+    keys, notes, warnings = every.alike(metrics, force, of_queries=False)
+    if metrics is None:
+        keys = [key for key in keys if key[0].unit != "rank"] or keys
+    keys, how = in_order(keys), systems[0].report.intervals
+    behind = [MEAN] if every.several and every.averaged else []
+    rows = [(group, name) for group in every.groups for name in (*group.sets, *behind)]
+    means = {key: every.mean_intervals(key, how) for key in keys} if every.several else {}
+
+    def values_of(key: Any) -> list[Value]:
+        of_group = dict(zip(every.groups, means.get(key, [UNKNOWN] * len(every.groups)), strict=True))
+        return [value_of(every, row, key, of_group[row[0]], intervals, level) for row in rows]
+
+    split = title_of(every)
+    same = {_how(group) for group in every.groups}
+    title = " · ".join(filter(None, (split, *same))) if len(same) == 1 else split
+    labels = [_label(every, row, len(same) > 1) for row in rows]
+    heading = _heading(every)
+    note = _values_note(every, how, intervals, level)
+    views = list(dict.fromkeys(metric.view for metric, _ in keys))
+    of_views = [[key for key in keys if key[0].view == view] for view in views]
+    tables = [_headed(wide(title, labels, some, values_of, brackets=intervals), heading) for some in of_views]
+    tables[-1] = replace(tables[-1], notes=(note,))
+    paper = of_paper(title, labels, keys, shared.chosen(metrics), note, values_of, intervals)
+    curved = {key: [one.results.get(key) for one in systems] for key in systems[0].results}
+    drawn = curves({key: [r for r in of if r] for key, of in curved.items() if all(of)})
+    names = tuple(one.name for one in systems)
+    return Result(
+        kind="joint", title=f"Systems on {split}", tables=tables, main="values", settings={"split": split},
+        paper=(_headed(paper, heading),), panels=drawn, systems=names,
+        reports={one.name: one.report for one in systems}, notes=(*every.notes, *notes), warnings=warnings,
+    )  # fmt: skip
+
+
+def value_of(every: Arranged, row: Row, key: Key, mean: Mean, intervals: bool, level: float) -> Value:
+    """A value of a row; only means are compared where there are some."""
+    (group, name), metric = row, key[0]
+    of_mean = name == MEAN
+    better = metric.higher_is_better if of_mean or not every.several else None
+    if every.by_runs:
+        found = [r.value for r in group.results(key, name)]
+        values = group.means(key, every.averaged) if of_mean else found
+        return over_runs(values, metric, level, better, intervals or of_mean)
+    if of_mean:
+        (value,), (ends, tied) = group.means(key, every.averaged), mean
+        return Value(value, metric.unit, ends, better, mark=TIED * tied, aside=bracketed(ends, metric.unit))
+    (result,) = group.results(key, name)
+    return Value(result.value, metric.unit, result.interval, better)
+
+
+def over_runs(
+    values: Sequence[float], metric: MetricName, level: float, better: bool | None, brackets: bool, mark: str = ""
+) -> Value:
+    """The mean over runs, with their standard deviation and the t interval."""
+    ends = paired.t_interval(values, level)
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    words = [] if spread is None else [f"± {printed(spread, metric.unit)}"]
+    words += [bracketed(ends, metric.unit)] * (brackets and ends is not None)
+    facts = {"sd": spread, "runs": len(values)}
+    return Value(float(np.mean(values)), metric.unit, ends, better, mark=mark, aside=" ".join(words), facts=facts)
+
+
+def title_of(every: Arranged) -> str:
+    """The test set, or how many there are."""
+    if every.several and not every.languages:
+        return count_of(len(every.sets), "test set")
+    return every.languages or every.groups[0].first.report.split
+
+
+def _heading(every: Arranged) -> str:
+    if not every.several:
+        return "system"
+    name = "language" if every.languages else "test set"
+    return f"system · {name}" if every.groups[0].name else name
+
+
+def _headed(one: Table, heading: str) -> Table:
+    return replace(one, columns=(replace(one.columns[0], heading=heading), *one.columns[1:]))
+
+
+def _how(group: Group) -> str:
+    """How the scores of a system are corrected; an empty text where they are not."""
+    return ", ".join(corrected(group.first.report.signature))
+
+
+def _label(every: Arranged, row: Row, differ: bool) -> Text:
+    """The name of a row; where the scores of systems are corrected in different ways, it says how."""
+    group, name = row
+    system, kind = group.name, "language" if every.languages else "set"
+    identity = {"system": system, kind: name} if system and every.several else {"system": system or name}
+    if name == MEAN and every.languages and (number := len(SETS[every.languages].languages)) != len(every.averaged):
+        name = f"{MEAN} ({len(every.averaged)} of {number})"
+    shown, how = " · ".join(filter(None, (system, name))), _how(group) * (differ and row[1] != MEAN)
+    return Text(f"{shown} ({how})" if how else shown, identity)
+
+
+def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level: float) -> str:
+    """How numbers and intervals of a table of values were made."""
+    means = bool(every.several and every.averaged)
+    if every.by_runs:
+        return f"{UNITS} {runs_words(every, level * (means or intervals))}"
+    if how is None or not (means or intervals):
+        return UNITS
+    if not means:
+        return f"{UNITS} {interval_words(how)}."
+    tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
+    of_means = replace(how, method="percentile")
+    both = intervals and how != of_means
+    words = interval_words(how if both else of_means) + f", of means {interval_kind(of_means)}" * both
+    return f"{UNITS} {words}.{tied * (len(every.groups) > 1)}"
+
+
+def runs_words(every: Arranged, level: float) -> str:
+    """What stands behind values of runs, as sentences of a legend; a ``level`` of 0: without intervals."""
+    sizes = {group.name: len(group.runs) for group in every.groups}
+    each = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    counted = f"{len(every.groups[0].runs)} runs" if len(set(sizes.values())) == 1 else f"runs ({each})"
+    ends = f" In brackets: {level:g} % t interval over runs." * (level > 0)
+    return f"±: standard deviation over {counted}.{ends}"

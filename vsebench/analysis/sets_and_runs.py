@@ -1,0 +1,325 @@
+"""Which system, test set and training run every report is of, and the means over sets and runs.
+
+The names of reports say it: ``ours@0:scifact`` is run 0 of the system ``ours`` on the set ``scifact``. The part behind
+the last ``@`` of a system is a run if the system has several. Languages of one test set are known from the reports.
+
+The mean over test sets gives every set one vote. Its interval resamples queries within each set. Sets that share items,
+as language versions share images, are resampled together: an item that is drawn is drawn in all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import signature
+from ..errors import UsageError
+from ..evaluation.assemble import Key, interval, is_median, key_of, population
+from ..files.ids import places
+from ..metrics.suites import Names
+from ..relevance.sources import SOURCES
+from ..results.model import Measurement, Resampling
+from ..sets.published import SETS, language_of, named_language
+from ..stats import bootstrap
+from ..stats.columns import Column, Population, Sum, prepare
+from ..types import Int, TestSet
+from .systems import System, alike, check_comparable, column_of, parts_of
+
+RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signatures that may not depend on the set
+BY_LANGUAGE = ("split", "captions")  # those that may depend on the language
+NAMES = "name every report SYSTEM:SET=FILE, or store it as SYSTEM/SET.json"
+
+
+class Owner(NamedTuple):
+    """What a report is of: a system (empty if all are of one), and a test set or language (empty if there is one)."""
+
+    system: str
+    set: str
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A system with its runs, one if it has no seeds: the report of every test set."""
+
+    name: str
+    runs: tuple[Mapping[str, System], ...]
+
+    @property
+    def sets(self) -> list[str]:
+        """The test sets of any run."""
+        return list(dict.fromkeys(name for run in self.runs for name in run))
+
+    @property
+    def first(self) -> System:
+        """One of its reports."""
+        return next(iter(self.runs[0].values()))
+
+    def results(self, key: Key, name: str) -> list[Measurement]:
+        """The result of every run on a test set."""
+        return [run[name].results[key] for run in self.runs if name in run]
+
+    def means(self, key: Key, sets: Sequence[str]) -> list[float]:
+        """The mean of every run over some test sets."""
+        return [math.fsum(run[name].results[key].value for name in sets) / len(sets) for run in self.runs]
+
+
+# The interval of a mean over test sets, and whether that of its difference to the best mean includes 0.
+Mean = tuple[tuple[float, float] | None, bool]
+UNKNOWN: Mean = (None, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """Reports by system, run and test set.
+
+    Attributes:
+        groups: the systems.
+        sets: test sets or languages; the empty name alone if there is only one.
+        languages: the test set that they are languages of, if they are.
+    """
+
+    groups: tuple[Group, ...]
+    sets: tuple[str, ...]
+    languages: str = ""
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several test sets, or one that is to be averaged."""
+        return self.sets != ("",)
+
+    @property
+    def by_runs(self) -> bool:
+        """Whether a system has several runs."""
+        return any(len(group.runs) > 1 for group in self.groups)
+
+    @cached_property
+    def averaged(self) -> list[str]:
+        """The sets that all runs of all systems have."""
+        return [name for name in self.sets if all(name in run for group in self.groups for run in group.runs)]
+
+    @cached_property
+    def bases(self) -> dict[str, TestSet]:
+        """The items of each averaged set, as the first system has them."""
+        return {name: self.groups[0].runs[0][name].items for name in self.averaged}
+
+    @cached_property
+    def units(self) -> tuple[Population, Mapping[str, Int]]:
+        """What is resampled for the averaged sets, see ``units_of``."""
+        return units_of(self.bases)
+
+    def placed(self, name: str, column: Column) -> Column:
+        """A column of a set over the units of all sets: its value is the mean within the units of its set."""
+        if len(self.bases) == 1:
+            return column
+        (units, at), influence = self.units, None
+        if column.influence is not None:
+            influence = np.zeros((2, units.images))
+            influence[:, at[name]] = column.influence
+        return replace(column, image=at[name][column.image], folded=True, influence=influence)
+
+    def alike(
+        self, metrics: Names | None, force: bool, of_queries: bool = True
+    ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
+        """As ``systems.alike``: reports of one set are measured alike, and rules are those of all sets."""
+        runs = [run for group in self.groups for run in group.runs]
+        of_sets = {name: [run[name] for run in runs if name in run] for name in self.sets}
+        systems = [run[name] for run in runs for name in run]
+        keys, notes, warnings = alike(
+            systems, metrics, force, of_queries=of_queries, of_sets=of_sets, paired=not self.by_runs
+        )
+        firsts = [group[0] for group in of_sets.values()]
+        if self.languages:
+            between = check_comparable(firsts, force, BY_LANGUAGE)
+        else:
+            own = {field for one in firsts for field in signature.read(one.report.signature)}
+            between = check_comparable(firsts, True, own - set(RULES))
+        return keys, notes, tuple(dict.fromkeys((*warnings, *between)))
+
+    @property
+    def notes(self) -> list[str]:
+        """No or one note on what the means are over."""
+        owned = [(group.name, run) for group in self.groups for run in group.runs]
+        left = {name: [x for x in self.sets if x not in run] for name, run in owned}
+        lacking = [f"{name} has no {', '.join(missing)}" for name, missing in left.items() if missing]
+        common = ", ".join(self.averaged)
+        if lacking:
+            over = f"macro means are over {common}, which all systems have" if common else "no macro mean"
+            return [f"{over}: {'; '.join(lacking)}"]
+        number = len(SETS[self.languages].languages) if self.languages else 0
+        partial = f"the macro mean is over {len(self.averaged)} of the {number} languages of {self.languages}"
+        return [partial] if len(self.averaged) < number else []
+
+    def mean_intervals(self, key: Key, how: Resampling | None, threads: int | None = None) -> list[Mean]:
+        """The intervals of the means of one metric, one a system; none of medians, and of systems with runs."""
+        metric = key[0]
+        if how is None or not self.averaged or is_median(metric) or metric.family.of_lists or self.by_runs:
+            return [UNKNOWN for _ in self.groups]
+        columns: list[Column] = []
+        sums: list[Sum] = []
+        for group in self.groups:
+            parts = [(part, name) for name in self.averaged for part in parts_of(key, group.runs[0][name])]
+            sums.append(dict.fromkeys(range(len(columns), len(columns) + len(parts)), metric.weight / len(self.bases)))
+            for part, name in parts:
+                columns.append(self.placed(name, column_of(part, group.runs[0][name], self.bases[name])))
+        values = [group.means(key, self.averaged)[0] for group in self.groups]
+        best = sums[values.index((max if metric.higher_is_better else min)(values))]
+        against = [{**{i: -weight for i, weight in best.items()}, **one} for one in sums]
+        ready = prepare(columns, self.units[0], [*sums, *against])
+        ends = bootstrap.intervals(ready, how.level, how.resamples, how.seed, threads)[ready.size :]
+        pairs = zip(sums, ends, ends[len(sums) :], strict=False)
+        return [(interval(own), one is not best and bool(away[0] <= 0 <= away[1])) for one, own, away in pairs]
+
+
+def arrange(systems: Sequence[System], mean: bool = False, languages: bool = False, runs: bool = True) -> Arranged:
+    """Reports by system, run and test set.
+
+    Args:
+        systems: in any order.
+        mean: they are of several test sets, which their names or folders say.
+        languages: they may be of several languages of one test set.
+        runs: reports of one system with several seeds are its runs; else every report is a system.
+
+    Raises:
+        UsageError: names that do not say the system and the set, two reports of one system and set, or no set that all
+            systems have.
+    """
+    owners = _languages(systems) if mean or languages else []
+    of = systems[0].report.split.partition(":")[0] if owners else ""
+    if mean and not any(owner.system for owner in owners):
+        owners = [_named(one) for one in systems]
+    owners = owners or [Owner(one.name, "") for one in systems]
+    if mean and not of:
+        systems = _same_judgements(systems)
+    stems = _with_seeds([owner.system for owner in owners]) if runs else {}
+    found: dict[str, dict[str, dict[str, System]]] = {}
+    for (system, name), one in zip(owners, systems, strict=True):
+        run = found.setdefault(stems.get(system, system), {}).setdefault(system, {})
+        if name in run:
+            raise UsageError(f"{system} has two reports of {name}", where=one.where, fix="give one of them")
+        run[name] = one
+    groups = tuple(Group(name, tuple(of_runs.values())) for name, of_runs in found.items())
+    every = Arranged(groups, tuple(dict.fromkeys(x for group in groups for x in group.sets)), of)
+    if mean and not every.averaged:
+        raise UsageError("no test set has reports of all systems", fix=f"evaluate all systems on one set; {NAMES}")
+    return every
+
+
+def _with_seeds(names: Sequence[str]) -> dict[str, str]:
+    """The system of every name with a seed, ``SYSTEM@SEED``, of which there are several seeds.
+
+    Raises:
+        UsageError: a further report is called as the system.
+    """
+    seeded = {name: re.fullmatch(r"(.+)@[^@/]+", name, re.DOTALL) for name in dict.fromkeys(names)}
+    stems = {name: found[1] for name, found in seeded.items() if found}
+    found = {name: stem for name, stem in stems.items() if [*stems.values()].count(stem) > 1}
+    if again := next((name for name in names if name in found.values()), None):
+        what = f"'{again}' is a report, and a system with runs such as '{next(x for x in found if found[x] == again)}'"
+        raise UsageError(what, fix=f"give it a seed of its own, as {again}@SEED=FILE, or another name")
+    return found
+
+
+def _named(system: System) -> Owner:
+    """The system and the set of a report, which its name or its folder says."""
+    owner, mark, name = re.match(r"([^:/]*)([:/]?)(.*)", system.name, re.DOTALL).groups()  # type: ignore[union-attr]
+    path = Path(system.where)
+    if not mark and path.stem == owner and path.parent.name:
+        owner, name = path.parent.name, owner
+    if not (owner and name):
+        raise UsageError(f"the name '{system.name}' does not say the test set", where=system.where, fix=NAMES)
+    return Owner(owner, name)
+
+
+def _languages(systems: Sequence[System]) -> list[Owner]:
+    """The system and the language of every report, if they are of several languages of one test set; or none.
+
+    Raises:
+        UsageError: names that do not say which reports of one language are of which system, or name another language.
+    """
+    found = [language_of(s.report.split) for s in systems]
+    known = [each for each in found if each is not None]
+    spoken = [language for _, language in known]
+    if len(known) < len(found) or len({name for name, _ in known}) > 1 or len(set(spoken)) < 2:
+        return []
+    for system, (name, language) in zip(systems, known, strict=True):
+        given = re.split("[:/]", system.name)[-1].lower()
+        if given != language and given in SETS[name].languages:
+            what = f"is called '{system.name}', and is of '{name}:{language}'"
+            raise UsageError(what, where=system.where, fix=f"call it {language}, or give the file of {given}")
+    owners = [named_language(s.name, [language]) for s, language in zip(systems, spoken, strict=True)]
+    named = [Owner(*owner) for owner in owners if owner is not None]
+    if len(named) == len(owners) and len({owner.system for owner in named}) > 1 and len(set(named)) == len(named):
+        return named
+    for system, language in zip(systems, spoken, strict=True):
+        if spoken.count(language) > 1:
+            what = (
+                f"{spoken.count(language)} reports are of '{system.report.split}', and names do not say of which system"
+            )
+            fix = f"write the system and the language, as in ours:{language}=FILE and theirs:{language}=FILE"
+            raise UsageError(what, where=system.where, fix=fix)
+    return [Owner("", language) for language in spoken]
+
+
+def _same_judgements(systems: Sequence[System]) -> list[System]:
+    """Reports of several sets whose judgements, one of the user in each, are all called as those of the first one."""
+    names = [{m.view for m, _ in system.results if m.view not in SOURCES} for system in systems]
+    if any(len(own) != 1 for own in names):
+        return [*systems]
+
+    def called(results: Sequence[Measurement]) -> tuple[Measurement, ...]:
+        every = [(key_of(one)[0], one) for one in results]
+        return tuple(one if m.view in SOURCES else replace(one, metric=replace(m, view=view)) for m, one in every)
+
+    (view,) = names[0]
+    return [
+        replace(one, report=replace(one.report, results=called(one.report.results), parts=called(one.report.parts)))
+        for one in systems
+    ]
+
+
+def units_of(bases: Mapping[str, TestSet]) -> tuple[Population, Mapping[str, Int]]:
+    """What is resampled for some test sets: (image,) number of the unit of every image of each.
+
+    Sets that share ids of rows are one stratum, in which equal ids are one unit. Sets without ids share none.
+    """
+    if len(bases) == 1:
+        ((name, base),) = bases.items()
+        found = population(base)
+        return found, {name: np.arange(found.images)}
+    strata: list[list[str]] = []
+    for name, base in bases.items():
+        same = [names for names in strata if any(_share(bases[other], base) for other in names)]
+        strata = [*(names for names in strata if names not in same), [*chain(*same), name]]
+    at: dict[str, list[Int]] = {name: [] for name in bases}
+    ends = [0]
+    for names in strata:
+        start = ends[-1]
+        for side in (0, 1):  # columns are units if they have no row of their own
+            own = [name for name in names if not side or bases[name].image_of is None]
+            ids = [bases[name].sides[side].ids for name in own]
+            if len(own) > 1:
+                unique, every = np.unique(np.concatenate(ids), return_inverse=True)
+            else:
+                unique = every = np.arange(sum(map(len, ids)))
+            edges = np.cumsum([0, *map(len, ids)])
+            for name, (low, high) in zip(own, pairwise(edges.tolist()), strict=True):
+                at[name].append(start + every[low:high])
+            start += len(unique)
+        ends.append(start)
+    folds = np.repeat(np.arange(len(strata)), np.diff(ends))
+    return Population(ends[-1], folds), {name: np.concatenate(parts) for name, parts in at.items()}
+
+
+def _share(one: TestSet, other: TestSet) -> bool:
+    """Whether two sets have rows of one id; numbers of rows are none."""
+    if one.rows.numbered or other.rows.numbered:
+        return False
+    return bool((places(one.rows.ids, other.rows.ids) >= 0).any())
