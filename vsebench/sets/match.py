@@ -108,7 +108,7 @@ def _recognise(file: Raw) -> str:
         first, *found = found
         if len(found) < 2:
             taken = f"{found[0]} is used" if found else "the items of the file are ranked, as a custom split"
-            note(f"the ids belong to {first}, which does not have to be built here: {taken}")
+            note(f"the ids belong to {first}, which is not built here: {taken}")
             return (found or ["custom"])[0]
     if found and (len(found) == 1 or not splits.is_own(found[0])):
         first, *others = found
