@@ -79,7 +79,7 @@ FOLLOWED: list[Followed | By] = [
         GOOD,
     ),
     Followed(
-        r"^save an id of its own for every image, such as its file; give ids of classes as "
+        r"^save a separate id for every image, such as its file name; pass ids of classes as "
         r"judgements: --judgements NAME=labels:FILE$",
         hostile("ids with markup and escapes"),
         GOOD,
@@ -149,7 +149,7 @@ FOLLOWED: list[Followed | By] = [
         r"^give --metrics R@1,eccv or all$", hostile("--metrics ,"), (hostile("--metrics ,", "--metrics", "all"), None)
     ),
     Followed(
-        r"^known: gt, .*or give judgements of yours: --judgements (nope|rouge|mine)=FILE$",
+        r"^known: gt, .*or give your own judgements: --judgements (nope|rouge|mine)=FILE$",
         hostile("--metrics nope:R@1"),
         (write("q.tsv", "query 0 item 1\n"), hostile("--metrics nope:R@1", "--judgements", "nope=q.tsv"), BadInput),
     ),

@@ -105,7 +105,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(X, Y[MAJOR], trust=True), None),
     ),
     Followed(
-        rf"^give similarities (larger means more similar): negate the scores, .*; {LIKE}$",
+        rf"^give similarities \(larger means more similar\): negate the scores, .*; {LIKE}$",
         ev(scores=-S),
         (ev(scores=S), I2T),
         (ev(scores=-S, trust=True), None),
@@ -193,12 +193,12 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(r"^save array.T, one row per item$", ev(X.T, Y.T, **OWNED), (ev(X, Y, **OWNED), I2T)),
     Followed(
-        r"^leave out the rows or columns of captions that do not exist, and give image_(id_)?of_text of the others, or",
+        r"^leave out the rows or columns of captions that do not exist, and give image_(id_)?of_text for the others, or",
         ev(X, np.where(np.isin(np.arange(300) % 5, 4)[:, None], 0, Y)),
         (ev(X, Y[FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
     ),
     Followed(
-        r"^leave out the rows or columns of captions that do not exist, and give image_id_of_text of the others(;|$)",
+        r"^leave out the rows or columns of captions that do not exist, and give image_id_of_text for the others(;|$)",
         ev(scores=np.where(np.isin(np.arange(300) % 5, 4), -100, S)),
         (ev(scores=S[:, FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
     ),
@@ -485,7 +485,7 @@ FOLLOWED: list[Followed | By] = [
         (judged(), RIGHT_RUN),
     ),
     Followed(
-        r"^give every query a list, leave these metrics out, or count what is not listed .* short_lists='miss'",
+        r"^give every query a list, leave these metrics out, or count missing items .* short_lists='miss'",
         judged(run={"t2i": {k: v for k, v in RUN["t2i"].items() if k != "q0"}}),
         (judged(run={"t2i": {k: v for k, v in RUN["t2i"].items() if k != "q0"}}, short_lists="miss"), 4 / 9),
     ),
@@ -498,7 +498,7 @@ FOLLOWED: list[Followed | By] = [
     By(r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$", "test_one_direction"),
     By(r"^leave them out or give the right --split$", "test_the_split_is_that_of_the_ids_or_named"),
     By(
-        r"^give (its scores for t2i too, or measure only i2t:|scores of t2i too, or) direction='i2t'$",
+        r"^give (its scores for t2i too, or measure only i2t:|scores for t2i too, or) direction='i2t'$",
         "test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
     ),
     Followed(
@@ -523,7 +523,7 @@ FOLLOWED: list[Followed | By] = [
         (index_of("Flat", UNIT[0]), T2I),
     ),
     Followed(
-        r"^search more \(index='\w+=i.faiss:\w+=\d+,k=\d+'\), leave these metrics out, or count what",
+        r"^search more \(index='\w+=i.faiss:\w+=\d+,k=\d+'\), leave these metrics out, or count missing items",
         index_of("IVF2,Flat", UNIT[0], "t2i=i.faiss:k=1", metrics="R@1,R@2"),
         (index_of("IVF2,Flat", UNIT[0], "t2i=i.faiss:nprobe=4,k=10", metrics="R@1,R@2"), T2I),
         (index_of("Flat", UNIT[0], "t2i=i.faiss:k=1"), T2I),

@@ -185,7 +185,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Names of arrays.
     Followed(
-        r"^(choose with|name them with) image_key=KEY and text_key=KEY(, or give the file of the text vectors "
+        r"^(choose the arrays with|name them with) image_key=KEY and text_key=KEY(, or give the file of the text vectors "
         r"behind|$)",
         (save("e.npz", images=X, img=X, texts=Y), lambda: read_embeddings("e.npz")),
         (ev("e.npz", image_key="img", text_key="texts"), I2T),

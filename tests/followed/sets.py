@@ -96,7 +96,7 @@ FOLLOWED: list[Followed | By] = [
         "test_add_refuses",
     ),
     By(r"^write the report again, with its per-query values$", "test_a_submission_is_computed_again"),
-    By(r"^name another folder with --out$", "test_build_and_check"),
+    By(r"^pass another folder with --out$", "test_build_and_check"),
     By(r"^pass the folder with --folder, or restore the file$", "test_commands"),
     By(r"^run python -m studies\.suites NAME --out ", "test_a_suite_that_learns_prints_its_table"),
     By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
@@ -130,8 +130,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(
         r"^if it has a list of tuples for every caption, add (synsets=|--synsets )FILE|^leave out --split and "
-        r"--captions, or give rows of "
-        r"tuples their --synsets FILE|^add --split coco-5k, for example$",
+        r"--captions, or add --synsets FILE for rows of tuples|^add --split coco-5k, for example$",
         "test_rows_of_tuples_need_synsets",
     ),
     # One modality.
@@ -148,7 +147,7 @@ FOLLOWED: list[Followed | By] = [
         r"similarity='euclidean'$",
         "test_wrong_inputs",
     ),
-    By(r"^name the array with (labels_key|key)=KEY$", "test_labels_that_are_refused"),
+    By(r"^give the name of the array with (labels_key|key)=KEY$", "test_labels_that_are_refused"),
     By(
         r"^add label_distance='(precomputed|miou)' or label_distance='euclidean'$|^write miou:ignore=255$",
         "test_the_shape_decides_the_distance",
@@ -176,12 +175,12 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^put spaces between their words, or set data\.word_count=1$", "test_a_vocabulary_needs_words"),
     By(
-        r"^name it: --captions FILE \(data\.captions\)$",
+        r"^pass --captions FILE \(data\.captions\)$",
         "test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line",
     ),
     By(r"^set data\.images=FOLDER$", "test_image_files_that_are_wrong"),
     By(
-        r"^save them: numpy\.savez\('labels\.npz'|^name the array with --key KEY$|^give scenes-10k, a folder with",
+        r"^save them: numpy\.savez\('labels\.npz'|^give the name of the array with --key KEY$|^give scenes-10k, a folder with",
         "test_settings_that_the_data_do_not_take",
     ),
     By(r"^for images alone use none, labels and log_ratio", "test_settings_that_do_not_fit_images_alone"),
