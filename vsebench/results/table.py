@@ -11,7 +11,7 @@ all formats (``errors.printable``)::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -182,6 +182,13 @@ class Table:
                 found[-1] = (column.group, found[-1][1], i + 1)
             elif column.group:
                 found.append((column.group, i, i + 1))
+        return found
+
+    def part(self, columns: Sequence[int]) -> Table:
+        """Some of its columns, with the marks that their numbers have in the complete table."""
+        rows = tuple(tuple(row[i] for i in columns) for row in self.rows)
+        found = replace(self, columns=tuple(self.columns[i] for i in columns), rows=rows)
+        found.__dict__["cells"] = tuple(tuple(row[i] for i in columns) for row in self.cells)
         return found
 
     def sentences(self, bold: str = "in bold", underlined: str = "underlined") -> tuple[str, ...]:

@@ -46,13 +46,13 @@ def show(tables: Sequence[Table], console: Console) -> None:
             console.print()
         if table.title:
             console.print(Text(table.title, style="bold"))
-        if table.cells:
-            drawn = _table(table, console.width, beside)
-            if table.spans:
-                console.print(_groups(table, [column.width or 0 for column in drawn.columns]))
+        for part in _parts(table, console.width) if table.cells else ():
+            drawn = _table(part, console.width, beside)
+            if part.spans:
+                console.print(_groups(part, [column.width or 0 for column in drawn.columns]))
                 drawn.show_edge = False
             console.print(drawn)
-            if table.spans:
+            if part.spans:
                 console.print()
         notes = table.sentences(f"with {_sign(table)}", f"with {SECOND}")
         for note in notes:
@@ -62,6 +62,32 @@ def show(tables: Sequence[Table], console: Console) -> None:
         for warning in table.warnings:
             console.print(Text(f"warning: {warning}"), style="yellow")
         above = bool(notes)
+
+
+def _parts(table: Table, width: int) -> list[Table]:
+    """The table, or the parts of one that is too wide: the columns of words that lead it, and the numbers that fit."""
+    least = _least(table)
+    lead = next((i for i, column in enumerate(table.columns) if not column.words), len(least))
+    if sum(least) + GAP * (len(least) - 1) <= width or lead in (0, len(least)):
+        return [table]
+    first, parts, room = list(range(lead)), [list[int]()], width - sum(least[:lead]) - GAP * lead
+    left = room
+    for i in range(lead, len(least)):
+        if parts[-1] and least[i] > left:
+            parts.append([])
+            left = room
+        parts[-1].append(i)
+        left -= least[i] + GAP
+    return [table.part([*first, *numbers]) for numbers in parts]
+
+
+def _least(table: Table) -> list[int]:
+    """The widths of the columns where headings and words are folded between words only; long names are folded, too."""
+    found = []
+    for column, text, cells in zip(table.columns, _texts(table), zip(*table.cells, strict=True), strict=True):
+        names = [len(word) for cell in cells for word in cell.text.split(" ")] if column.words else [text]
+        found.append(max(min(max(names), MAX_UNFOLDED) if column.words else text, *map(len, column.heading.split(" "))))
+    return found
 
 
 def _natural(table: Table, beside: bool) -> list[int]:
@@ -110,14 +136,7 @@ def _table(table: Table, width: int, beside: bool) -> Drawn:
     from rich.table import Table as Drawn
     from rich.text import Text
 
-    # a number is folded last, after headings, asides and words; a name such as test:nDCG@10 only if it is long
-    names = [
-        max(len(word) for cell in cells for word in cell.text.split(" ")) for cells in zip(*table.cells, strict=True)
-    ]
-    least = [
-        min(name, MAX_UNFOLDED) if column.words else text
-        for column, name, text in zip(table.columns, names, _texts(table), strict=True)
-    ]
+    least = _least(table)
     widths = _fitted(_natural(table, beside), least, width - GAP * len(least) + 1)
     drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, n in zip(table.columns, widths, strict=True):
