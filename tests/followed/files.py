@@ -199,7 +199,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^add the column modality, image or text, or name them", "test_tables"),
     Followed(
-        r"^(choose one|name the array) with scores_key=KEY$",
+        r"^(choose one|give the name of the array) with scores_key=KEY$",
         (save("s.npz", scores=S, sims=S[::-1]), lambda: read_scores("s.npz")),
         (ev(scores="s.npz", scores_key="scores"), I2T),
     ),
