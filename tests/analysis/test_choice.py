@@ -322,11 +322,11 @@ def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any
     np.savez(tmp_path / "ids.npz", scores=np.load(tmp_path / "s.npy"), ids=named)
     given = [str(tmp_path / name) for name in ("none.npz", "one.npz", "i.npy", "t.npy", "s.npy", "ids.npz")]
     result = vb.choice(given, set=folder, baseline=tmp_path / "s.npy", ci=0)
-    notes = [note for note in result.notes if "rows are taken" in note]
+    notes = [note for note in result.notes if "rows are assumed" in note]
     pinned("\n".join(notes))
     assert [note.partition(":")[0] for note in notes] == ["none", "none", "one", "i", "i", "s", "text only"]
     memory = vb.choice({"m": (images, captions), "n": np.load(tmp_path / "s.npy")}, set=folder, ci=0)
-    assert not any("rows are taken" in note for note in memory.notes)
+    assert not any("rows are assumed" in note for note in memory.notes)
 
 
 def test_vectors_of_items_that_the_set_does_not_have_are_not_used(

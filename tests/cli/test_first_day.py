@@ -178,7 +178,7 @@ def test_a_part_protects_its_files(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "fix"),
     [
-        ("rouge:nDCG@10", "or give judgements of yours: --judgements rouge=FILE"),
+        ("rouge:nDCG@10", "or give your own judgements: --judgements rouge=FILE"),
         ("cider", "give a metric of these gains, such as cider:ncs"),
         ("R@1 R@5", "separate names by commas: R@1,R@5"),
         ("eccv:R@1; R@5", "separate names by commas: eccv:R@1,R@5"),

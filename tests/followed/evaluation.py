@@ -193,7 +193,8 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(r"^save array.T, one row per item$", ev(X.T, Y.T, **OWNED), (ev(X, Y, **OWNED), I2T)),
     Followed(
-        r"^leave out the rows or columns of captions that do not exist, and give image_(id_)?of_text for the others, or",
+        r"^leave out the rows or columns of captions that do not exist, and give image_(id_)?of_text for the others, "
+        r"or",
         ev(X, np.where(np.isin(np.arange(300) % 5, 4)[:, None], 0, Y)),
         (ev(X, Y[FOUR], image_id_of_text=OWNER[FOUR]), FOUR_I2T),
     ),
@@ -451,7 +452,7 @@ FOLLOWED: list[Followed | By] = [
     By(r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$", "test_what_mteb_lacks_is_refused"),
     By(
         r"^(start workers \(dask worker ADDRESS\)|start it again|do not change the cache during an evaluation|"
-        r"see the log of that worker and .*); "
+        r"read the log of that worker; .*); "
         r"(the same command with )?(resume=True|--resume) continues",
         "test_a_run_that_ends_early_and_is_continued",
     ),
@@ -495,7 +496,7 @@ FOLLOWED: list[Followed | By] = [
         (judged(), RIGHT_RUN),
     ),
     Followed(r"^give level=", judged(level=9.0), (judged(level=1.0), RIGHT_RUN)),
-    By(r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$", "test_one_direction"),
+    By(r"^give lists for (i2t|t2i) too, or (direction='i2t'|--direction i2t)$", "test_one_direction"),
     By(r"^leave them out or give the right --split$", "test_the_split_is_that_of_the_ids_or_named"),
     By(
         r"^give (its scores for t2i too, or measure only i2t:|scores for t2i too, or) direction='i2t'$",

@@ -185,8 +185,8 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Names of arrays.
     Followed(
-        r"^(choose the arrays with|name them with) image_key=KEY and text_key=KEY(, or give the file of the text vectors "
-        r"behind|$)",
+        r"^(choose the arrays with|name them with) image_key=KEY and text_key=KEY"
+        r"(, or give the file of the text vectors after|$)",
         (save("e.npz", images=X, img=X, texts=Y), lambda: read_embeddings("e.npz")),
         (ev("e.npz", image_key="img", text_key="texts"), I2T),
         (write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy"), I2T),
@@ -199,7 +199,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^add the column modality, image or text, or name them", "test_tables"),
     Followed(
-        r"^(choose one|name the array) with scores_key=KEY$",
+        r"^(choose one|give the name of the array) with scores_key=KEY$",
         (save("s.npz", scores=S, sims=S[::-1]), lambda: read_scores("s.npz")),
         (ev(scores="s.npz", scores_key="scores"), I2T),
     ),

@@ -180,7 +180,8 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^set data\.images=FOLDER$", "test_image_files_that_are_wrong"),
     By(
-        r"^save them: numpy\.savez\('labels\.npz'|^give the name of the array with --key KEY$|^give scenes-10k, a folder with",
+        r"^save them: numpy\.savez\('labels\.npz'|^give the name of the array with --key KEY$"
+        r"|^give scenes-10k, a folder with",
         "test_settings_that_the_data_do_not_take",
     ),
     By(r"^for images alone use none, labels and log_ratio", "test_settings_that_do_not_fit_images_alone"),

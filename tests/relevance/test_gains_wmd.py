@@ -89,7 +89,7 @@ def test_gains_by_the_definition(vectors: Path, own: str, rng: np.random.Generat
 
 def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     assert load(vectors, split_of(["w1", "w2"], [0, 1])).rows_affordable
-    monkeypatch.setattr(wmd, "MOST_PAIRS", 3)
+    monkeypatch.setattr(wmd, "MAX_PAIRS", 3)
     gains = load(vectors, split_of(["w1", "w2"], [0, 1]))
     refuses(UsageError, gains.rows, 0, 1)
     assert not gains.rows_affordable

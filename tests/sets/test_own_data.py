@@ -235,7 +235,7 @@ def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     report = vsebench.evaluate(images, np.repeat(images, EACH, axis=0), split="mine", metrics="R@1", ci=0)
     assert report["R@1", "t2i"].value == 1.0
     order = "in the order of mine (the order of the file it was built from)"
-    assert f"no image and text ids: rows are taken to be {order}" in report.notes
+    assert f"no image and text ids: rows are assumed to be {order}" in report.notes
 
 
 def test_parts_and_numbers_of_captions(tmp_path: Path, refuses: Refuses) -> None:
@@ -342,7 +342,7 @@ def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path:
     assert not any("ignored" in note for note in a.notes)
     catalogue.build("mine", lines)  # a declared split has captions of its own
     known = vsebench.evaluate(with_all, **metrics)
-    assert "the captions in the file are not used: those of mine are declared" in known.notes
+    assert "the captions in the file are not used: mine has its own captions" in known.notes
     short = embeddings(tmp_path / "short.npz", captions=strings[:-1], image_of=owners)
     refuses(BadInput, vsebench.evaluate, short, split="custom", **metrics)
 

@@ -311,7 +311,7 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
         expected = f"chance {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
     if (better := _better(list(readings(data, own, found, order)), as_read, found.units)) is not None:
-        what = f"{what}; {better.words}, it would be {_percent(float(better.hits.mean()))}"
+        what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
         fix = NEGATED if better.negated else LISTS if listed else rows if data.without_ids else IDS
         return what, fix
     if found.at_chance:
