@@ -101,7 +101,7 @@ def test_a_baseline(three: list[str]) -> None:
     worse, good = (vsebench.load(three[at])["R@1", "i2t"].value for at in (1, 0))
     assert re.search(rf"R@1 +image→text +{100 * worse:.2f} +{100 * good:.2f} ", str(two))
     assert "worse (baseline)" in str(found)
-    assert re.search(r"text→image +\d+\.\d\d\*( \+)? +\d+\.\d\d_ +\d+\.\d\d -", str(found))
+    assert re.search(r"text→image +\d+\.\d\d\^( \+)? +\d+\.\d\d_ +\d+\.\d\d -", str(found))
 
 
 def test_seed_and_threads(three: list[str]) -> None:

@@ -525,7 +525,7 @@ def chosen(shown):
 def test_without_scripts(browser, written):
     with browser.open(written, scripts=False) as shown:
         text = shown.inner_text("body")
-        assert "scripts are switched off" in text and "R@1" in text
+        assert "Single queries need JavaScript" in text and "R@1" in text
         assert shown.locator("figure svg").count() == 2 and not shown.is_visible("#explorer")
 
 
@@ -548,7 +548,7 @@ def test_search_and_keyboard(browser, tmp_path):
         assert shown.inner_text("[role=status]") == f"{IMAGES * PER // 2} queries"
         assert chosen(shown) == 1
         shown.fill("input[type=search]", "no such words")
-        assert "No query is found" in shown.inner_text("[role=status]") and shown.inner_text(".detail") == ""
+        assert "No matching queries" in shown.inner_text("[role=status]") and shown.inner_text(".detail") == ""
         shown.fill("input[type=search]", "")
         assert shown.inner_text("[role=status]") == f"{IMAGES * PER} queries"
     with browser.open(plain(tmp_path)) as shown:
