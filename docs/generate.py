@@ -214,7 +214,7 @@ def formats_table() -> str:
         for kind in FORMATS.values()
         if kind.holds
     ]
-    scores = "a score matrix, one row an image, one column a text (cross-attention models)"
+    scores = "a score matrix, one row per image, one column per text (cross-attention models)"
     rows.append(("`--scores FILE`", scores, "-"))
     rows += [("`--run`, `--judgements`, `--rerank`", f"pairs: {holds}", "-") for holds in FORMS.values()]
     return table(("input", "what it holds", "needs"), rows)
