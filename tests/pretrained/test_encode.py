@@ -515,7 +515,8 @@ def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path, ref
     image = [0, 1, 0, 2, 1]  # of the five items
     right = [dots[i, 2 * n] > dots[i, 2 * n + 1] for n, i in enumerate(image)]
     result = vsebench.choice("tiny-clip-set.npz", set=folder, ci=0)
-    assert result["all items"].value == pytest.approx(np.mean(right))
+    values = result.to_frame().set_index("category")["value"]
+    assert values["all items"] == pytest.approx(np.mean(right))
     assert any("encoded by open_clip:tiny-clip" in note for note in result.notes)
     refuses(UsageError, vsebench.encode, open_clip_model, photos, split="sugarcrep")
 
