@@ -249,3 +249,16 @@ def test_what_is_not_alike_is_not_averaged(given: dict[str, vb.Report], pinned: 
     one = vb.evaluate(x[:20], x[:20], captions_per_image=1, metrics="R@1")
     with pytest.warns(vb.VsebenchWarning, match="ties"):
         vb.compare({f"{s}:{n}": r for s in "AB" for n, r in (("x", other), ("y", one))}, mean=True, metrics="R@1")
+
+
+def test_equal_sets_without_ids_are_the_same_images_counted_once():
+    rng = np.random.default_rng(5)
+    images, noise = rng.standard_normal((40, 8)), rng.standard_normal((2, 40, 8))
+    one, two = (
+        vb.evaluate(images, images + 0.9 * n, captions_per_image=1, metrics="R@1", trust=True, ci=0) for n in noise
+    )
+    alone = vb.compare({"a": one, "b": two}, metrics="R@1", permutations=2000).to_frame()
+    copies = {f"{name}:{n}": r for n in range(8) for name, r in (("a", one), ("b", two))}
+    found = vb.compare(copies, mean=True, metrics="R@1", permutations=2000).to_frame("tests")
+    assert found.p.tolist() == alone.p.tolist() and found.n.tolist() == [40, 40]
+    assert found.error.tolist() == pytest.approx(alone.error.tolist())

@@ -288,7 +288,7 @@ def _same_judgements(systems: Sequence[System]) -> list[System]:
 def units_of(bases: Mapping[str, TestSet]) -> tuple[Population, Mapping[str, Int]]:
     """What is resampled for some test sets: (image,) number of the unit of every image of each.
 
-    Sets that share ids of rows are one stratum, in which equal ids are one unit. Sets without ids share none.
+    Sets that share rows, see ``_share``, are one stratum, in which equal ids, or numbers of rows, are one unit.
     """
     if len(bases) == 1:
         ((name, base),) = bases.items()
@@ -319,7 +319,11 @@ def units_of(bases: Mapping[str, TestSet]) -> tuple[Population, Mapping[str, Int
 
 
 def _share(one: TestSet, other: TestSet) -> bool:
-    """Whether two sets have rows of one id; numbers of rows are none."""
+    """Whether two sets have rows of one id; rows without ids are shared by equal sets and by languages of one set."""
+    if one.rows.numbered and other.rows.numbered and len(one.rows) == len(other.rows):
+        of_set = one.name.partition(":")[0]
+        same = of_set == other.name.partition(":")[0] and of_set in SETS
+        return same or signature.fingerprint(one) == signature.fingerprint(other)
     if one.rows.numbered or other.rows.numbered:
         return False
     return bool((places(one.rows.ids, other.rows.ids) >= 0).any())
