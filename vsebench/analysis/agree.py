@@ -323,7 +323,7 @@ def _table_of_pairs(keys: Sequence[Key], pairs: Pairs, how: Resampling | None, m
         Column("metric", "first", words=True),
         Column("metric", "second", words=True),
         Column("tau", ends=True),
-        Column("pairs of systems: alike / opposite / tied", ""),
+        Column("pairs of systems: same / opposite / tied", ""),
     )
     found = Table("pairs", title, columns, tuple(rows), hidden=hidden, notes=(note,))
     return [found] if shown else [replace(found, shown=False), sentences(note)]

@@ -264,7 +264,7 @@ def _values(of: _Tested, note: str) -> Iterator[Table]:
         table.Column("direction", words=True),
         *(table.Column(text, fields={"system": name}) for text, name in systems),
     )
-    further = f"Without tests: {spell('metrics')} names the metrics to test, all tests every one."
+    further = f"Not tested. Use {spell('metrics', 'NAME,...')} or {spell('metrics', 'all')}."
     for title, legend, some in (
         (above, note, [key for key in of.rows if key in of.chosen]),
         (f"{above} · further metrics, not tested", further, [key for key in of.rows if key not in of.chosen]),

@@ -109,7 +109,7 @@ def _check_items(fields: Mapping[str, str], items: TestSet) -> None:
     _, mark, digits = fields.get("split", "").rpartition("#")
     # Items with labels have a fingerprint of their own, which is also about queries and gallery.
     if mark and "labels" not in fields and digits != signature.fingerprint(items):
-        what = f"its items are not those of its signature (split {digits}, found {signature.fingerprint(items)})"
+        what = f"its items do not match its signature (split {digits}, found {signature.fingerprint(items)})"
         raise BadInput(what, fix=FIX)
 
 

@@ -145,7 +145,7 @@ def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
         return systems, ()
     named = ", ".join(f"{label(key)} ({other})" for key, other in twice.items())
     return [replace(s, report=_without(s.report, twice)) for s in systems], (
-        f"Not repeated, as they are others by definition: {named}.",
+        f"Metrics that are equal by definition appear once: {named}.",
     )
 
 
@@ -174,7 +174,7 @@ def _other_captions(systems: Sequence[System], split: TestSet) -> list[str]:
     if used == {shown}:
         return []
     other = ", ".join(sorted(used - {shown}))
-    return [f"the captions that are shown ({shown}) are not those of which gains were computed ({other})"]
+    return [f"the captions shown ({shown}) differ from the captions that the gains were computed from ({other})"]
 
 
 def _summary(
@@ -215,11 +215,7 @@ def _with_charts(
 ) -> Part:
     """The summary with curves of recall, and headline metrics in slices: by the length of the caption, and by the
     number of positives of judgements with several."""
-    notes = (
-        []
-        if unknown is None or split.one_way
-        else [f"There are no captions, and no slices by their length: {unknown}."]
-    )
+    notes = [] if unknown is None or split.one_way else [f"No slices by caption length: {unknown}."]
     of_queries = [(m, d) for m, d in keys if d is not None]
     several = [m for m, _ in of_queries if not m.graded and m.view in judgements() and m.view not in ONE_POSITIVE_VIEWS]
     wanted: dict[str, list[Metric]] = {"positives": headlines(several)[:2]}
@@ -235,7 +231,7 @@ def _with_charts(
             attribute = partial(_attribute, lengths, split)
             found.append(slices_of(systems, _keys_of(metrics, of_queries), attribute, how, threads=threads))
         except VsebenchError as error:
-            notes.append(f"There are no slices by {by}: {error.what}.")
+            notes.append(f"No slices by {by}: {error.what}.")
     tables = tuple((f"Slices by {s.tables[0].fields['by']}", s.tables) for s in found)
     drawn = charts.curves({key: [s.results[key] for s in systems] for key in keys})
     drawn += [panel for s in found for panel in s.panels[:1]]

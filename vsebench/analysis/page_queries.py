@@ -44,7 +44,7 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
         same = all(np.array_equal(a.ids, b.ids) for a, b in zip(system.items.sides, split.sides, strict=True))
         same = same and np.array_equal(np.asarray(system.items.image_of), np.asarray(split.image_of))
         if not system.report.lists:
-            notes.append(f"{system.name} keeps no lists, which single queries need: {HOW}.")
+            notes.append(f"{system.name} has no ranked lists for single queries: {HOW}.")
         elif not same:
             notes.append(f"{system.name} has other items than {systems[0].name}: its queries are not shown.")
         usable.append(system if same and system.report.lists else None)

@@ -187,7 +187,7 @@ def check_path(path: Path) -> Path:
     """
     if path.suffix.lower()[1:] not in FORMATS:
         endings = either([f".{kind}" for kind in FORMATS])
-        raise UsageError("its ending is that of no chart", where=path, fix=f"end the name in {endings}")
+        raise UsageError("unknown file extension", where=path, fix=f"end the name in {endings}")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
     if (lacking := missing()) is not None:
