@@ -30,7 +30,6 @@ PYTHON = (
     "more", "image_id_of_text", "interval", "permutations", "over", "java", "block", "most", "threads", "modality",
     "evaluator", "tests",
 )  # fmt: skip
-MORE = "More options"  # those that ``--help`` leaves out
 
 
 @dataclass(frozen=True)
