@@ -262,3 +262,18 @@ def test_equal_sets_without_ids_are_the_same_images_counted_once():
     found = vb.compare(copies, mean=True, metrics="R@1", permutations=2000).to_frame("tests")
     assert found.p.tolist() == alone.p.tolist() and found.n.tolist() == [40, 40]
     assert found.error.tolist() == pytest.approx(alone.error.tolist())
+
+
+def test_the_size_of_a_difference_of_means_is_that_of_queries_within_sets(given: dict[str, vb.Report]):
+    found = vb.compare({n: r for n, r in given.items() if n[0] in "AC"}, mean=True, metrics="Recall@10")
+    (test,) = found.to_frame("tests").itertuples()
+    parts = [
+        np.subtract(*(np.asarray(given[f"{s}:set{n}"]["Recall@10", ONE_WAY].per_query) for s in "CA")) for n in (1, 2)
+    ]
+    flat = np.concatenate(parts)
+    assert test.n == len(flat) == 40 + 50 and (test.wins, test.losses) == ((flat > 0).sum(), (flat < 0).sum())
+    assert test.superiority == pytest.approx(((flat > 0).sum() + (flat == 0).sum() / 2) / len(flat))
+    error = np.sqrt(sum(d.var(ddof=1) / len(d) for d in parts)) / 2
+    assert test.error == pytest.approx(error)
+    mean = np.mean([d.mean() for d in parts])
+    assert test.standardised == pytest.approx(mean / error / np.sqrt(len(flat)))

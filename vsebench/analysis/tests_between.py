@@ -22,7 +22,7 @@ from ..results.model import Resampling
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Sum, influence, plain_values, prepare
 from ..stats.paired import CORRECTIONS
-from ..types import Bool, Float
+from ..types import Bool, Float, Int
 from .sets_and_runs import Arranged
 from .systems import paired_columns, parts_of
 
@@ -111,6 +111,7 @@ class _Case:
     first: int
     second: int
     pairs: tuple[tuple[Column, Column], ...]
+    fold: Int | None  # (image,) stratum of test sets, if there are several
     changes: Float  # (image,) of the queries of an image
     influence: Float | None  # (image,) of an image as a candidate
     weight: float  # of each pair
@@ -122,11 +123,14 @@ class _Case:
         if len(self.pairs) == 1:
             size = paired.effect(*self.pairs[0], self.changes, better)
         else:
-            size = paired.effect_of_images(self.changes if better else -self.changes)
+            asked = np.unique(np.concatenate([pair[0].image for pair in self.pairs]))  # others are candidates alone
+            own = self.changes[asked] if better else -self.changes[asked]
+            size = paired.effect_of_images(own, None if self.fold is None else self.fold[asked])
         if self.influence is None:
             return size
         # as the p-value, never smaller than without it
-        return replace(size, error=max(size.error, paired.effect_of_images(self.changes + self.influence).error))
+        both = paired.effect_of_images(self.changes + self.influence, self.fold)
+        return replace(size, error=max(size.error, both.error))
 
     @property
     def differing(self) -> int:
@@ -174,6 +178,7 @@ def between(
 def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]], fewer: list[str]) -> Iterator[_Case]:
     """The data of all differences; ``fewer`` gets a line on metrics of fewer queries than a system has."""
     units, at = every.units
+    fold = units.fold if len(every.bases) > 1 else None
     for key in keys:
         weight, said = key[0].weight / len(every.bases), ""
         for first, second in pairs:
@@ -192,7 +197,7 @@ def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]
             both = [side for pair in columns for side in pair]
             added = influence(both, [-weight, weight] * len(columns), units)
             total = weight * np.sum(changes, axis=0)
-            yield _Case(key, first, second, tuple(columns), total, added, weight)
+            yield _Case(key, first, second, tuple(columns), fold, total, added, weight)
         fewer += [said] * bool(said)
 
 
