@@ -277,3 +277,31 @@ def test_the_size_of_a_difference_of_means_is_that_of_queries_within_sets(given:
     assert test.error == pytest.approx(error)
     mean = np.mean([d.mean() for d in parts])
     assert test.standardised == pytest.approx(mean / error / np.sqrt(len(flat)))
+
+
+def of_hits(hits: list[bool], first: int) -> vb.Report:
+    """Queries from a number on, with their item in the first or the second place."""
+    ids = [f"q{first + n}" for n in range(len(hits))]
+    run = {q: ["right", "wrong"] if hit else ["wrong", "right"] for q, hit in zip(ids, hits, strict=True)}
+    return vb.evaluate(run=run, judgements={"own": {q: {"right": 1} for q in ids}}, metrics="Recall@1,MRR")
+
+
+def test_by_force_values_and_differences_are_of_the_queries_that_all_share():
+    one, two = of_hits([True] * 20 + [False] * 20, 0), of_hits([False] * 20 + [True] * 20, 10)
+    # queries 10 to 39: of the first 10 of 30 are found, of the second 10 of 30
+    reports = {"a": one, "b": two, "c": of_hits([True] * 30, 15)}  # all three: 15 to 39
+    for names, wanted in (("ab", [10 / 30, 10 / 30]), ("abc", [5 / 25, 10 / 25, 1.0])):
+        given = {name: reports[name] for name in names}
+        found = vb.compare(given, metrics="Recall@1", force=True, intervals=True)
+        shown = vb.compare(given, metrics="Recall@1", force=True, intervals=True, tests=False)
+        for frame in (found.to_frame("values"), shown.to_frame()):
+            assert frame.value.tolist() == pytest.approx(wanted) and frame.low.isna().all()
+        values = dict(zip(names, wanted, strict=True))
+        for test in found.to_frame("tests").itertuples():
+            assert test.difference == pytest.approx(values[test.second] - values[test.first])
+            assert test.n == (30 if names == "ab" else 25)
+        for warnings in (found.warnings, shown.warnings):
+            assert f"compared on the {25 + 5 * (names == 'ab')} queries" in " ".join(warnings)
+    seeds = {"a@0": one, "a@1": one, "b@0": two, "b@1": two}
+    found = vb.compare(seeds, metrics="Recall@1", force=True).to_frame("values")
+    assert found.value.tolist() == pytest.approx([10 / 30, 10 / 30])

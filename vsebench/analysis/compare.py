@@ -205,7 +205,7 @@ def tested(
         raise UsageError(
             f"all reports are runs of '{names[0]}'", fix=f"give runs of another system; {reads} their mean"
         )
-    keys, _, warnings = every.alike(metrics, force)
+    every, keys, _, warnings = every.alike(metrics, force)
     against = None if baseline is None else names.index(baseline)
     pairs = list(combinations(range(len(names)), 2))
     if against is not None:

@@ -31,7 +31,7 @@ from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, prepare
 from ..types import Int, TestSet
-from .systems import System, alike, check_comparable, column_of, parts_of
+from .systems import System, alike, check_comparable, column_of, on_shared_queries, parts_of
 
 RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signatures that may not depend on the set
 BY_LANGUAGE = ("split", "captions")  # those that may depend on the language
@@ -127,8 +127,11 @@ class Arranged:
 
     def alike(
         self, metrics: Names | None, force: bool, of_queries: bool = True
-    ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
-        """As ``systems.alike``: reports of one set are measured alike, and rules are those of all sets."""
+    ) -> tuple[Arranged, list[Key], tuple[str, ...], tuple[str, ...]]:
+        """The same with values of the queries that all systems have, and what they share, as ``systems.alike``.
+
+        Reports of one set are measured alike, and rules are those of all sets.
+        """
         runs = [run for group in self.groups for run in group.runs]
         of_sets = {name: [run[name] for run in runs if name in run] for name in self.sets}
         systems = [run[name] for run in runs for name in run]
@@ -141,7 +144,24 @@ class Arranged:
         else:
             own = {field for one in firsts for field in signature.read(one.report.signature)}
             between = check_comparable(firsts, True, own - set(RULES))
-        return keys, notes, tuple(dict.fromkeys((*warnings, *between)))
+        every, fewer = self._on_shared(keys)
+        keys = [key for key in keys if not fewer or not key[0].family.of_lists]
+        return every, keys, notes, tuple(dict.fromkeys((*warnings, *between, *fewer)))
+
+    def _on_shared(self, keys: Sequence[Key]) -> tuple[Arranged, list[str]]:
+        """The same with values of the queries that all systems and runs have, and warnings where these are fewer."""
+        found: dict[System, System] = {}
+        fewer: list[str] = []
+        for name in self.sets:
+            own = [run[name] for group in self.groups for run in group.runs if name in run]
+            shared, said = on_shared_queries(own, keys)
+            found |= zip(own, shared, strict=True)
+            fewer += [f"{name}: {line}" if name else line for line in said]
+        groups = [
+            replace(group, runs=tuple({name: found[one] for name, one in run.items()} for run in group.runs))
+            for group in self.groups
+        ]
+        return replace(self, groups=tuple(groups)) if fewer else self, fewer
 
     @property
     def notes(self) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import UsageError, count_of
-from ..evaluation.assemble import Key, interval, label, population
+from ..evaluation.assemble import Key, interval, population
 from ..options import spell
 from ..results.model import Resampling
 from ..stats import bootstrap, paired
@@ -163,24 +163,22 @@ def between(
         found = [_of_runs(every, key, pair, key in tested, rules) for key in keys for pair in pairs]
         most = max(len(group.runs) for group in every.groups)
         limit, more = f"there are at most {count_of(most, 'run')} of a system", "more runs"
-        fewer: list[str] = []
     else:
-        found, fewer = [], []
-        cases = _cases(every, keys, pairs, fewer)
+        found, cases = [], _cases(every, keys, pairs)
         while batch := list(islice(cases, max(1, _TESTS_PER_PASS // len(every.bases)))):
             found += _tested(batch, every, tested, rules, threads)
         most = max((one.facts["differing"] for one in found if one.p is not None), default=0)
         limit, more = f"the systems differ on at most {count_of(most, 'image')}" * (most > 0), "more images"
     weak = unreachable([one.smallest for one in found if one.p is not None], rules, limit, more)
-    return list(_corrected(found, rules)), [*weak, *dict.fromkeys(fewer)]
+    return list(_corrected(found, rules)), weak
 
 
-def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]], fewer: list[str]) -> Iterator[_Case]:
-    """The data of all differences; ``fewer`` gets a line on metrics of fewer queries than a system has."""
+def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]]) -> Iterator[_Case]:
+    """The data of all differences."""
     units, at = every.units
     fold = units.fold if len(every.bases) > 1 else None
     for key in keys:
-        weight, said = key[0].weight / len(every.bases), ""
+        weight = key[0].weight / len(every.bases)
         for first, second in pairs:
             columns, changes = list[tuple[Column, Column]](), list[Float]()
             for name, base in every.bases.items():
@@ -191,14 +189,10 @@ def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]
                     columns.append((every.placed(name, pair[0]), every.placed(name, pair[1])))
                     own = paired.contributions(*pair, population(base))
                     changes.append(np.asarray(np.bincount(at[name], own, units.images), np.float64))
-                    n, most = len(pair[0].values), max(a.results[part].n, b.results[part].n)
-                    if n < most and part == key:
-                        said = f"{label(key)} is compared on the {n:,} queries that both systems have, of {most:,}"
             both = [side for pair in columns for side in pair]
             added = influence(both, [-weight, weight] * len(columns), units)
             total = weight * np.sum(changes, axis=0)
             yield _Case(key, first, second, tuple(columns), fold, total, added, weight)
-        fewer += [said] * bool(said)
 
 
 def _tested(
