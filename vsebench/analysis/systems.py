@@ -196,7 +196,11 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         same = [source for name, (_, source) in zip(names, given, strict=True) if name == again]
-        words = [f"{again}@{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
+        files = [path for path in same if isinstance(path, Path)]
+        if twice := next((path for path in files if files.count(path) > 1), None):
+            raise UsageError("the same file is given twice", where=twice, fix="give every file once")
+        system, colon, of_set = again.partition(":")
+        words = [f"{system}@{n}{colon}{of_set}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
         fix = "give other names, or number the runs of a system: "
         fix += " ".join(map(shlex.quote, words)) if of_command() else f"{words}"
         if len(words) < len(same) - 1:  # the names are those in a table
