@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from vsebench.analysis.sets_and_runs import units_of
 from vsebench.errors import UsageError
 from vsebench.types import ONE_WAY
 
+KINDS = (("strict", 1), ("loose", 3))  # judgements, and their items a query
 NOISE = {"A": 0.5, "B": 0.55, "C": 1.2}
 
 
@@ -172,7 +174,7 @@ def test_a_name_with_seeds_is_one_system(refuses: Refuses, tmp_path: Path):
     refuses(UsageError, vb.compare, {**given, "ours": given["ours@0"]})
     refuses(UsageError, vb.compare, {name: given[name] for name in ("ours@0", "ours@1")})
     assert "ours@1" in vb.page({name: given[name] for name in ("ours@0", "ours@1")}, resamples=20).to_html()
-    folders = {f"a@1/{name}": given["ours@0"] for name in "xy"}  # no runs of a@1: folders
+    folders = {f"a@1/{name}": given[f"ours@{n}"] for n, name in enumerate("xy")}  # no runs of a@1: folders
     assert vb.compare(folders, metrics="R@1").systems == ("a@1/x", "a@1/y")
     for name, one in given.items():
         one.save(tmp_path / f"{name}.json")
@@ -241,14 +243,15 @@ def test_what_is_not_alike_is_not_averaged(given: dict[str, vb.Report], pinned: 
         for g in ("cider", gains)
     ]
     twice = {f"{name}{mark}set1": given[f"{name}:set1"] for name in "AB" for mark in ":/"}
-    for reports in ({f"{s}:{n}": kinds[n] for s in "AB" for n in (0, 1)}, twice):
+    for reports in ({f"{s}:{n}": copy.deepcopy(kinds[n]) for s in "AB" for n in (0, 1)}, twice):
         with pytest.raises(UsageError) as caught:
             vb.compare(reports, mean=True, metrics="nDCG@10")
         pinned(caught.value)
     other = vb.evaluate(x, x, captions_per_image=1, metrics="R@1", ties="pessimistic")
     one = vb.evaluate(x[:20], x[:20], captions_per_image=1, metrics="R@1")
     with pytest.warns(vb.VsebenchWarning, match="ties"):
-        vb.compare({f"{s}:{n}": r for s in "AB" for n, r in (("x", other), ("y", one))}, mean=True, metrics="R@1")
+        reports = {f"{s}:{n}": copy.deepcopy(r) for s in "AB" for n, r in (("x", other), ("y", one))}
+        vb.compare(reports, mean=True, metrics="R@1")
 
 
 def test_equal_sets_without_ids_are_the_same_images_counted_once():
@@ -262,3 +265,93 @@ def test_equal_sets_without_ids_are_the_same_images_counted_once():
     found = vb.compare(copies, mean=True, metrics="R@1", permutations=2000).to_frame("tests")
     assert found.p.tolist() == alone.p.tolist() and found.n.tolist() == [40, 40]
     assert found.error.tolist() == pytest.approx(alone.error.tolist())
+
+
+def test_the_size_of_a_difference_of_means_is_that_of_queries_within_sets(given: dict[str, vb.Report]):
+    found = vb.compare({n: r for n, r in given.items() if n[0] in "AC"}, mean=True, metrics="Recall@10")
+    (test,) = found.to_frame("tests").itertuples()
+    parts = [
+        np.subtract(*(np.asarray(given[f"{s}:set{n}"]["Recall@10", ONE_WAY].per_query) for s in "CA")) for n in (1, 2)
+    ]
+    flat = np.concatenate(parts)
+    assert test.n == len(flat) == 40 + 50 and (test.wins, test.losses) == ((flat > 0).sum(), (flat < 0).sum())
+    assert test.superiority == pytest.approx(((flat > 0).sum() + (flat == 0).sum() / 2) / len(flat))
+    error = np.sqrt(sum(d.var(ddof=1) / len(d) for d in parts)) / 2
+    assert test.error == pytest.approx(error)
+    mean = np.mean([d.mean() for d in parts])
+    assert test.standardised == pytest.approx(mean / error / np.sqrt(len(flat)))
+
+
+def of_hits(hits: list[bool], first: int) -> vb.Report:
+    """Queries from a number on, with their item in the first or the second place."""
+    ids = [f"q{first + n}" for n in range(len(hits))]
+    run = {q: ["right", "wrong"] if hit else ["wrong", "right"] for q, hit in zip(ids, hits, strict=True)}
+    return vb.evaluate(run=run, judgements={"own": {q: {"right": 1} for q in ids}}, metrics="Recall@1,MRR")
+
+
+def test_by_force_values_and_differences_are_of_the_queries_that_all_share():
+    one, two = of_hits([True] * 20 + [False] * 20, 0), of_hits([False] * 20 + [True] * 20, 10)
+    # queries 10 to 39: of the first 10 of 30 are found, of the second 10 of 30
+    reports = {"a": one, "b": two, "c": of_hits([True] * 30, 15)}  # all three: 15 to 39
+    for names, wanted in (("ab", [10 / 30, 10 / 30]), ("abc", [5 / 25, 10 / 25, 1.0])):
+        given = {name: reports[name] for name in names}
+        found = vb.compare(given, metrics="Recall@1", force=True, intervals=True)
+        shown = vb.compare(given, metrics="Recall@1", force=True, intervals=True, tests=False)
+        for frame in (found.to_frame("values"), shown.to_frame()):
+            assert frame.value.tolist() == pytest.approx(wanted) and frame.low.isna().all()
+        values = dict(zip(names, wanted, strict=True))
+        for test in found.to_frame("tests").itertuples():
+            assert test.difference == pytest.approx(values[test.second] - values[test.first])
+            assert test.n == (30 if names == "ab" else 25)
+        for warnings in (found.warnings, shown.warnings):
+            assert f"compared on the {25 + 5 * (names == 'ab')} queries" in " ".join(warnings)
+    seeds = {"a@0": one, "a@1": of_hits([True] * 40, 0), "b@0": two, "b@1": of_hits([False] * 40, 10)}
+    found = vb.compare(seeds, metrics="Recall@1", force=True).to_frame("values")
+    assert found.value.tolist() == pytest.approx([40 / 60, 10 / 60])
+
+
+def test_names_that_hide_what_is_compared_are_refused(given: dict[str, vb.Report], tmp_path: Path, pinned: Refuses):
+    a, b, c = (given[f"A:set{n}"] for n in (1, 2, 3))
+    wrong: list[tuple[dict[str, vb.Report], bool]] = [
+        ({"A:mean": a, "A:other": b}, True),  # the column of means
+        ({"A:x@1": a, "A:x@2": given["B:set1"]}, True),  # runs behind the set
+        ({"A:x": a, "A:y": given["B:set1"]}, True),  # sets that are one
+        ({"A/x": a, "A/y": given["B:set1"], "B/x": b, "B/y": given["B:set2"]}, True),  # systems in folders of sets
+        ({"A@0": a, "A@1": a, "B": given["B:set1"]}, False),  # one report as two runs, and as two systems
+        ({"A": a, "B": a}, False),
+        ({"A@0:x": a, "A@1:x": a, "A@0:y": b, "A@1:y": b}, True),
+    ]
+    for reports, mean in wrong:
+        with pytest.raises(UsageError) as caught:
+            vb.compare(reports, mean=mean)
+        pinned(caught.value)
+    assert vb.compare({"A@1:x": a, "A@2:x": given["B:set1"], "A@1:y": b, "A@2:y": given["B:set2"]}, mean=True)
+    assert vb.compare({"A:x@1": a, "A:y@2": c}, mean=True).settings["sets"] == ["x@1", "y@2"]
+    for name in ("one", "two"):  # the same file, a copy, and reports of one name
+        a.save(tmp_path / f"{name}.json")
+    b.save(tmp_path / "three.json")
+    one, two, three = (tmp_path / f"{name}.json" for name in ("one", "two", "three"))
+    for files in ((one, one), (one, two), (f"a@1={one}", f"a@2={two}"), (f"a:x={one}", f"a:x={three}")):
+        pinned(cli("compare", *files, "--mean" * (":x" in str(files)) or "--force", code=2).err)
+
+
+def test_runs_and_the_sets_that_they_lack_are_named():
+    given = in_runs({"ours": 0.6}, 3, sets=2)
+    del given["ours@0:set1"], given["ours@2:set0"]
+    given |= {f"ours@{run}:set2": one for run, one in zip(range(3), in_runs({"o": 0.7}, 3).values(), strict=True)}
+    notes = " ".join(vb.compare(given, mean=True, metrics="R@1").notes)
+    assert "ours: 3 runs (ours@0, ours@1, ours@2)" in notes
+    assert "ours@0 has no set1" in notes and "ours@2 has no set0" in notes and "ours@1 has" not in notes
+
+
+def test_judgements_of_one_metric_have_a_table_each():
+    def of_two(number: int, shift: int) -> vb.Report:
+        run = {f"s{number}q{n}": [f"d{(n + shift + k) % 9}" for k in range(3)] for n in range(9)}
+        kinds = {kind: {q: {f"d{n + k}": 1 for k in range(width)} for n, q in enumerate(run)} for kind, width in KINDS}
+        return vb.evaluate(run=run, judgements=kinds, metrics=[f"{kind}:Recall@1" for kind, _ in KINDS])
+
+    found = vb.compare({f"{s}:{n}": of_two(n, n + 2 * (s == "B")) for s in "AB" for n in (0, 1)}, mean=True)
+    wanted = {f"{kind}:Recall@1" for kind, _ in KINDS}
+    assert set(found.to_frame("values").metric) == set(found.to_frame("tests").metric) == wanted
+    titles = [table.title for table in found.tables if table.name == "values"]
+    assert len(set(titles)) == len(titles) == 2

@@ -21,12 +21,12 @@ from ..relevance.sources import SOURCES
 from ..results import table
 from ..results.model import UNDEFINED, UNITS, Resampling, interval_words
 from ..results.render import Result
-from ..results.table import Entry, Table, Value, in_order, named, of_paper, way
+from ..results.table import Entry, Table, Text, Value, arrow, in_order, named, of_paper, way
 from ..stats import paired
 from ..types import ONE_WAY
 from . import systems as shared
 from .one_table import in_one_table, over_runs, runs_words, title_of, value_of
-from .sets_and_runs import UNKNOWN, Arranged, arrange
+from .sets_and_runs import UNKNOWN, Arranged, arrange, check_once
 from .systems import Names, OneReport, Reports, System
 from .tests_between import CORRECTED, Difference, Rules, between, permutations_for
 
@@ -156,6 +156,15 @@ class _Tested:
         return "queries" if any(direction == ONE_WAY for _, direction in self.rows) else "images"
 
     @cached_property
+    def labels(self) -> dict[Metric, str]:
+        """The names of metrics: over test sets without judgements of the user, which differ, where that tells apart."""
+        metrics = list(dict.fromkeys(metric for metric, _ in self.rows))
+        short = [
+            metric.name if self.every.several and metric.view not in SOURCES else str(metric) for metric in metrics
+        ]
+        return {m: name if short.count(name) == 1 else str(m) for m, name in zip(metrics, short, strict=True)}
+
+    @cached_property
     def values(self) -> dict[Key, list[Value]]:
         """By metric one a system, with marks of significance; of several test sets their means."""
         return {key: self._values(key) for key in self.rows}
@@ -197,15 +206,17 @@ def tested(
         runs: reports ``SYSTEM@SEED`` are the runs of a system.
     """
     every = arrange(systems, mean, runs=runs)
+    check_once(every.groups)
     names = [group.name for group in every.groups]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
     if len(names) < 2 and not mean:
         reads = "vsebench show prints" if of_command() else "vb.compare(REPORTS, tests=False) has"
         raise UsageError(
-            f"all reports are runs of '{names[0]}'", fix=f"give runs of another system; {reads} their mean"
+            f"all reports are runs of '{names[0]}': a name has its seed behind '@'",
+            fix=f"give runs of another system, or, to compare these, names without '@'; {reads} their mean",
         )
-    keys, _, warnings = every.alike(metrics, force)
+    every, keys, _, warnings = every.alike(metrics, force)
     against = None if baseline is None else names.index(baseline)
     pairs = list(combinations(range(len(names)), 2))
     if against is not None:
@@ -227,7 +238,7 @@ def tested(
     notes = [words.format(*[of.units] * 2)] * any(one.p is not None for one in found)
     notes += [*every.notes, *(() if every.by_runs else shared.by_number(systems))]
     bare = [one.key[0] for one in found if one.key in of_tests and one.key[0].graded and not one.of_candidates]
-    alone = map(_without_user if mean else str, bare)
+    alone = [of.labels[metric] for metric in bare]
     notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] if bare else []
     notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     settings = {
@@ -355,7 +366,7 @@ def _test(one: Difference, of: _Tested, both: bool) -> tuple[Entry, ...]:
         for at in places
     ]
     return (
-        named(metric),
+        Text(of.labels[metric] + arrow(metric.higher_is_better), of.labels[metric]),
         way(one.key[1]),
         *(shown if both else ()),
         Value(one.value, metric.unit, one.interval, signed=True, bold=one.winner is not None, facts=facts),
@@ -395,7 +406,7 @@ def _of_sets(of: _Tested, _how: Resampling | None, _named: bool) -> tuple[list[T
 
 def _over_sets(of: _Tested, key: Key) -> Table:
     metric, better, level = key[0], key[0].higher_is_better, of.rules.level
-    name = _without_user(metric)
+    name = of.labels[metric]
     fields = {"metric": name, "direction": key[1]}
     ranked = of.baseline is None and len(of.names) > 1
     columns = (
@@ -417,9 +428,9 @@ def _over_sets(of: _Tested, key: Key) -> Table:
         facts = {**mean.facts, "place": place} if ranked else mean.facts
         cells += [replace(mean, mark="" if ranked else mean.mark, facts=facts), *([str(place)] if ranked else [])]
         rows.append(tuple(cells))
-    arrow = way(key[1]).shown if key[1] else "both directions"
+    heading = way(key[1]).shown if key[1] else "both directions"
     counted = f"{count_of(len(of.names), 'system')}, {count_of(len(of.every.sets), 'test set')}"
-    title = f"{name}, {arrow} · {counted}"
+    title = f"{name}, {heading} · {counted}"
     return Table("values", title, columns, tuple(rows), best="column")
 
 
@@ -440,8 +451,3 @@ def _sets_legend(of: _Tested) -> str:
     if of.baseline is not None:
         marks = f"+ and - mark means significantly better and worse than that of {of.names[of.baseline]}:"
     return f"{said}{marks} {_significant(of)}."
-
-
-def _without_user(metric: Metric) -> str:
-    """A metric without the name of judgements of the user, which may differ between test sets."""
-    return str(metric) if metric.view in SOURCES else metric.name

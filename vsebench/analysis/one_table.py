@@ -50,7 +50,8 @@ def in_one_table(
         level: of intervals over runs, in percent; 0 for none. The others are as in the reports.
     """
     every = arrange(systems, mean, languages=True, runs=runs)
-    keys, notes, warnings = every.alike(metrics, force, of_queries=False)
+    given = every
+    every, keys, notes, warnings = every.alike(metrics, force, of_queries=False)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     keys, how = in_order(keys), systems[0].report.intervals
@@ -74,7 +75,7 @@ def in_one_table(
     tables[-1] = replace(tables[-1], notes=(note,))
     paper = of_paper(title, labels, keys, shared.chosen(metrics), note, values_of, intervals)
     curved = {key: [one.results.get(key) for one in systems] for key in systems[0].results}
-    drawn = curves({key: [r for r in of if r] for key, of in curved.items() if all(of)})
+    drawn = curves({key: [r for r in of if r] for key, of in curved.items() if all(of)}) if every is given else []
     names = tuple(one.name for one in systems)
     return Result(
         kind="joint", title=f"Systems on {split}", tables=tables, main="values", settings={"split": split},

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,16 +25,19 @@ from ..errors import UsageError
 from ..evaluation.assemble import Key, interval, is_median, key_of, population
 from ..files.ids import places
 from ..metrics.suites import Names
+from ..options import spell
 from ..relevance.sources import SOURCES
 from ..results.model import Measurement, Resampling
 from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, prepare
 from ..types import Int, TestSet
-from .systems import System, alike, check_comparable, column_of, parts_of
+from .systems import System, alike, check_comparable, column_of, on_shared_queries, parts_of
 
 RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signatures that may not depend on the set
 BY_LANGUAGE = ("split", "captions")  # those that may depend on the language
+MEANS = ("mean", "macro mean")  # names of the columns and rows of means
+MANY = 7  # names from which the first and the last one are shown
 NAMES = "name every report SYSTEM:SET=FILE, or store it as SYSTEM/SET.json"
 
 
@@ -51,6 +54,7 @@ class Group:
 
     name: str
     runs: tuple[Mapping[str, System], ...]
+    seeds: tuple[str, ...]  # the name of every run
 
     @property
     def sets(self) -> list[str]:
@@ -127,8 +131,11 @@ class Arranged:
 
     def alike(
         self, metrics: Names | None, force: bool, of_queries: bool = True
-    ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
-        """As ``systems.alike``: reports of one set are measured alike, and rules are those of all sets."""
+    ) -> tuple[Arranged, list[Key], tuple[str, ...], tuple[str, ...]]:
+        """The same with values of the queries that all systems have, and what they share, as ``systems.alike``.
+
+        Reports of one set are measured alike, and rules are those of all sets.
+        """
         runs = [run for group in self.groups for run in group.runs]
         of_sets = {name: [run[name] for run in runs if name in run] for name in self.sets}
         systems = [run[name] for run in runs for name in run]
@@ -141,21 +148,40 @@ class Arranged:
         else:
             own = {field for one in firsts for field in signature.read(one.report.signature)}
             between = check_comparable(firsts, True, own - set(RULES))
-        return keys, notes, tuple(dict.fromkeys((*warnings, *between)))
+        every, fewer = self._on_shared(keys)
+        keys = [key for key in keys if not fewer or not key[0].family.of_lists]
+        return every, keys, notes, tuple(dict.fromkeys((*warnings, *between, *fewer)))
+
+    def _on_shared(self, keys: Sequence[Key]) -> tuple[Arranged, list[str]]:
+        """The same with values of the queries that all systems and runs have, and warnings where these are fewer."""
+        found: dict[System, System] = {}
+        fewer: list[str] = []
+        for name in self.sets:
+            own = [run[name] for group in self.groups for run in group.runs if name in run]
+            shared, said = on_shared_queries(own, keys)
+            found |= zip(own, shared, strict=True)
+            fewer += [f"{name}: {line}" if name else line for line in said]
+        groups = [
+            replace(group, runs=tuple({name: found[one] for name, one in run.items()} for run in group.runs))
+            for group in self.groups
+        ]
+        return replace(self, groups=tuple(groups)) if fewer else self, fewer
 
     @property
     def notes(self) -> list[str]:
-        """No or one note on what the means are over."""
-        owned = [(group.name, run) for group in self.groups for run in group.runs]
-        left = {name: [x for x in self.sets if x not in run] for name, run in owned}
-        lacking = [f"{name} has no {', '.join(missing)}" for name, missing in left.items() if missing]
+        """Which reports are runs of a system, and what the means are over."""
+        pooled = [group for group in self.groups if len(group.runs) > 1]
+        said = [f"{group.name}: {len(group.runs)} runs ({_all_names(group.seeds)})" for group in pooled]
+        owned = [(name, run) for group in self.groups for name, run in zip(group.seeds, group.runs, strict=True)]
+        left = [(name, [x for x in self.sets if x not in run]) for name, run in owned]
+        lacking = [f"{name} has no {', '.join(missing)}" for name, missing in left if missing]
         common = ", ".join(self.averaged)
         if lacking:
             over = f"macro means are over {common}, which all systems have" if common else "no macro mean"
-            return [f"{over}: {'; '.join(lacking)}"]
+            return [*said, f"{over}: {'; '.join(lacking)}"]
         number = len(SETS[self.languages].languages) if self.languages else 0
         partial = f"the macro mean is over {len(self.averaged)} of the {number} languages of {self.languages}"
-        return [partial] if len(self.averaged) < number else []
+        return [*said, partial] if len(self.averaged) < number else said
 
     def mean_intervals(self, key: Key, how: Resampling | None, threads: int | None = None) -> list[Mean]:
         """The intervals of the means of one metric, one a system; none of medians, and of systems with runs."""
@@ -188,14 +214,16 @@ def arrange(systems: Sequence[System], mean: bool = False, languages: bool = Fal
         runs: reports of one system with several seeds are its runs; else every report is a system.
 
     Raises:
-        UsageError: names that do not say the system and the set, two reports of one system and set, or no set that all
-            systems have.
+        UsageError: names that do not say the system and the set, or say them the other way round; two reports of one
+            system and set, one report twice, or no set that all systems have.
     """
     owners = _languages(systems) if mean or languages else []
     of = systems[0].report.split.partition(":")[0] if owners else ""
     if mean and not any(owner.system for owner in owners):
         owners = [_named(one) for one in systems]
     owners = owners or [Owner(one.name, "") for one in systems]
+    if mean:
+        _check_sets(owners, systems)
     if mean and not of:
         systems = _same_judgements(systems)
     stems = _with_seeds([owner.system for owner in owners]) if runs else {}
@@ -203,13 +231,70 @@ def arrange(systems: Sequence[System], mean: bool = False, languages: bool = Fal
     for (system, name), one in zip(owners, systems, strict=True):
         run = found.setdefault(stems.get(system, system), {}).setdefault(system, {})
         if name in run:
-            raise UsageError(f"{system} has two reports of {name}", where=one.where, fix="give one of them")
+            fix = f"give one of them, or number runs, as in {system}@1:{name}=FILE"
+            raise UsageError(f"{system} has two reports of {name}", where=one.where, fix=fix)
         run[name] = one
-    groups = tuple(Group(name, tuple(of_runs.values())) for name, of_runs in found.items())
+    groups = tuple(Group(name, tuple(of_runs.values()), tuple(of_runs)) for name, of_runs in found.items())
+    for group in groups:
+        check_once([group])
     every = Arranged(groups, tuple(dict.fromkeys(x for group in groups for x in group.sets)), of)
     if mean and not every.averaged:
         raise UsageError("no test set has reports of all systems", fix=f"evaluate all systems on one set; {NAMES}")
+    if mean and not of:
+        _check_order(groups, [":" in one.name for one in systems])
     return every
+
+
+def _all_names(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < MANY else f"{names[0]} to {names[-1]}"
+
+
+def _check_sets(owners: Sequence[Owner], systems: Sequence[System]) -> None:
+    """Refuse a set that is called as the column of means, and a run behind a set: ``ours:scifact@0``."""
+    stems = [(owner.system, owner.set.rpartition("@")[0]) for owner in owners]
+    for owner, stem, one in zip(owners, stems, systems, strict=True):
+        if owner.set.lower() in MEANS:
+            fix = f"give it another name, as in {owner.system or 'SYSTEM'}:NAME=FILE"
+            raise UsageError(f"a test set is called '{owner.set}', as means are", where=one.where, fix=fix)
+        if stem[1] and (stems.count(stem) > 1 or stem in owners):
+            seed = owner.set.rpartition("@")[2]
+            what = f"the test set is called '{owner.set}', as a run of '{stem[1]}'"
+            fix = f"write the run behind the system: {owner.system}@{seed}:{stem[1]}=FILE"
+            raise UsageError(what, where=one.where, fix=fix)
+
+
+def check_once(groups: Sequence[Group]) -> None:
+    """Refuse a report that is given twice for one set, as two systems or two runs."""
+    runs = [run for group in groups for run in group.runs]
+    for one, other in combinations(runs, 2):
+        for name in one:
+            if name in other and _same(one[name], other[name]):
+                what = f"'{one[name].name}' and '{other[name].name}' are one report"
+                raise UsageError(what, where=other[name].where, fix="give it once")
+
+
+def _same(one: System, other: System) -> bool:
+    """Whether two systems have one report, or files with the same one."""
+    a, b = one.report, other.report
+    if a.provenance is b.provenance or one.where == one.name or other.where == other.name:
+        return a.provenance is b.provenance
+    if (a.signature, a.provenance) != (b.signature, b.provenance) or one.results.keys() != other.results.keys():
+        return False
+    pairs = [(found, other.results[key]) for key, found in one.results.items()]
+    return all(x.value == y.value and np.array_equal(x.per_query, y.per_query) for x, y in pairs)  # type: ignore[arg-type]
+
+
+def _check_order(groups: Sequence[Group], written: Sequence[bool]) -> None:
+    """Refuse sets that are one, as where folders are sets and files are systems."""
+    several = [group for group in groups if len(group.sets) > 1]
+    splits = [
+        {signature.read(one.report.signature)["split"] for run in g.runs for one in run.values()} for g in several
+    ]
+    if several and all(len(of) == 1 for of in splits) and (len(groups) == 1 or not any(written)):
+        what = f"'{several[0].first.report.split}' is the test set of all reports of '{several[0].name}'"
+        what += f", which names call {_all_names(several[0].sets)}"
+        fix = f"leave out {spell('mean', True)}, which is for several test sets, or {NAMES.partition(',')[0]}"
+        raise UsageError(what, where=several[0].first.where, fix=fix)
 
 
 def _with_seeds(names: Sequence[str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput, UsageError, closest, count_of
-from ..evaluation.assemble import Key, column, key_of, label
+from ..evaluation.assemble import Key, column, key_of, label, population
 from ..files.ids import places
 from ..files.regular import RESULT
 from ..metrics import Metric, parse
@@ -26,7 +26,7 @@ from ..options import of_command, public, spell
 from ..relevance.sources import is_gains
 from ..results.model import Measurement
 from ..results.report import Report, read, read_all
-from ..stats.columns import Column
+from ..stats.columns import Column, plain_values, prepare
 from ..types import Bool, TestSet
 from . import consistency
 
@@ -196,7 +196,11 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         same = [source for name, (_, source) in zip(names, given, strict=True) if name == again]
-        words = [f"{again}@{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
+        files = [path for path in same if isinstance(path, Path)]
+        if twice := next((path for path in files if files.count(path) > 1), None):
+            raise UsageError("the same file is given twice", where=twice, fix="give every file once")
+        system, colon, of_set = again.partition(":")
+        words = [f"{system}@{n}{colon}{of_set}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
         fix = "give other names, or number the runs of a system: "
         fix += " ".join(map(shlex.quote, words)) if of_command() else f"{words}"
         if len(words) < len(same) - 1:  # the names are those in a table
@@ -434,6 +438,59 @@ def paired_columns(key: Key, first: System, second: System, images: TestSet) -> 
         what = f"no query of {label(key)} is also in {first.where}"
         raise BadInput(what, where=second.where, fix="evaluate one split")
     return pair[0], pair[1]
+
+
+def on_shared_queries(systems: Sequence[System], keys: Sequence[Key]) -> tuple[Sequence[System], list[str]]:
+    """The systems with their values on the queries that all have, without intervals; and no or one warning.
+
+    Systems that have the same queries are as they were.
+
+    Raises:
+        BadInput: they share no query.
+    """
+    items = systems[0].items
+    found: list[dict[Key, Measurement]] = [{} for _ in systems]
+    counts: dict[tuple[int, int], list[str]] = {}
+    for key in dict.fromkeys(part for one in keys for part in parts_of(one, systems[0]) if not one[0].family.of_lists):
+        if any(s.results[key].queries is None for s in systems):
+            continue
+        own = [np.asarray(_with_values(key, s).queries) for s in systems]
+        if all(np.array_equal(own[0], other) for other in own[1:]):
+            continue
+        common = [np.all([places(other, one) >= 0 for other in own], axis=0) for one in own]
+        if all(kept.all() for kept in common):
+            continue
+        if not common[0].any():
+            what = f"no query of {label(key)} is also in {systems[0].where}"
+            raise BadInput(what, where=next(s.where for s in systems[1:]), fix="evaluate one split")
+        counts.setdefault((int(common[0].sum()), max(map(len, own))), []).append(label(key))
+        for of, system, kept in zip(found, systems, common, strict=True):
+            result = system.results[key]
+            values = _numbered(subset(column(result, system.items), kept), system.items, items)
+            value = float(plain_values(prepare([values], population(items)))[0])
+            of[key] = replace(
+                result, value=value, n=int(kept.sum()), undefined=0, interval=None, ties=None, influence=None,
+                queries=result.queries[kept], per_query=result.per_query[kept],  # type: ignore[index]
+            )  # fmt: skip
+    if not counts:
+        return systems, []
+    said = [
+        f"compared on the {n:,} queries that all systems have, of {most:,}: {', '.join(names)}"
+        for (n, most), names in counts.items()
+    ]
+    return [_with_results(system, of, keys) for system, of in zip(systems, found, strict=True)], said
+
+
+def _with_results(system: System, found: dict[Key, Measurement], keys: Sequence[Key]) -> System:
+    """The system with other results, and with the sums of these."""
+    every = {**system.results, **found}
+    for key in keys:
+        if (parts := parts_of(key, system)) != [key] and any(part in found for part in parts):
+            value = key[0].weight * sum(every[part].value for part in parts)
+            found[key] = replace(every[key], value=value, interval=None, ties=None)
+    report = system.report
+    results, summed = (tuple(found.get(key_of(r), r) for r in own) for own in (report.results, report.parts))
+    return replace(system, report=replace(report, results=results, parts=summed))
 
 
 def _with_values(key: Key, system: System) -> Measurement:

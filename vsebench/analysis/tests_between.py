@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import UsageError, count_of
-from ..evaluation.assemble import Key, interval, label, population
+from ..evaluation.assemble import Key, interval, population
 from ..options import spell
 from ..results.model import Resampling
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Sum, influence, plain_values, prepare
 from ..stats.paired import CORRECTIONS
-from ..types import Bool, Float
+from ..types import Bool, Float, Int
 from .sets_and_runs import Arranged
 from .systems import paired_columns, parts_of
 
@@ -111,6 +111,7 @@ class _Case:
     first: int
     second: int
     pairs: tuple[tuple[Column, Column], ...]
+    fold: Int | None  # (image,) stratum of test sets, if there are several
     changes: Float  # (image,) of the queries of an image
     influence: Float | None  # (image,) of an image as a candidate
     weight: float  # of each pair
@@ -122,11 +123,14 @@ class _Case:
         if len(self.pairs) == 1:
             size = paired.effect(*self.pairs[0], self.changes, better)
         else:
-            size = paired.effect_of_images(self.changes if better else -self.changes)
+            asked = np.unique(np.concatenate([pair[0].image for pair in self.pairs]))  # others are candidates alone
+            own = self.changes[asked] if better else -self.changes[asked]
+            size = paired.effect_of_images(own, None if self.fold is None else self.fold[asked])
         if self.influence is None:
             return size
         # as the p-value, never smaller than without it
-        return replace(size, error=max(size.error, paired.effect_of_images(self.changes + self.influence).error))
+        both = paired.effect_of_images(self.changes + self.influence, self.fold)
+        return replace(size, error=max(size.error, both.error))
 
     @property
     def differing(self) -> int:
@@ -159,23 +163,22 @@ def between(
         found = [_of_runs(every, key, pair, key in tested, rules) for key in keys for pair in pairs]
         most = max(len(group.runs) for group in every.groups)
         limit, more = f"there are at most {count_of(most, 'run')} of a system", "more runs"
-        fewer: list[str] = []
     else:
-        found, fewer = [], []
-        cases = _cases(every, keys, pairs, fewer)
+        found, cases = [], _cases(every, keys, pairs)
         while batch := list(islice(cases, max(1, _TESTS_PER_PASS // len(every.bases)))):
             found += _tested(batch, every, tested, rules, threads)
         most = max((one.facts["differing"] for one in found if one.p is not None), default=0)
         limit, more = f"the systems differ on at most {count_of(most, 'image')}" * (most > 0), "more images"
     weak = unreachable([one.smallest for one in found if one.p is not None], rules, limit, more)
-    return list(_corrected(found, rules)), [*weak, *dict.fromkeys(fewer)]
+    return list(_corrected(found, rules)), weak
 
 
-def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]], fewer: list[str]) -> Iterator[_Case]:
-    """The data of all differences; ``fewer`` gets a line on metrics of fewer queries than a system has."""
+def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]]) -> Iterator[_Case]:
+    """The data of all differences."""
     units, at = every.units
+    fold = units.fold if len(every.bases) > 1 else None
     for key in keys:
-        weight, said = key[0].weight / len(every.bases), ""
+        weight = key[0].weight / len(every.bases)
         for first, second in pairs:
             columns, changes = list[tuple[Column, Column]](), list[Float]()
             for name, base in every.bases.items():
@@ -186,14 +189,10 @@ def _cases(every: Arranged, keys: Sequence[Key], pairs: Sequence[tuple[int, int]
                     columns.append((every.placed(name, pair[0]), every.placed(name, pair[1])))
                     own = paired.contributions(*pair, population(base))
                     changes.append(np.asarray(np.bincount(at[name], own, units.images), np.float64))
-                    n, most = len(pair[0].values), max(a.results[part].n, b.results[part].n)
-                    if n < most and part == key:
-                        said = f"{label(key)} is compared on the {n:,} queries that both systems have, of {most:,}"
             both = [side for pair in columns for side in pair]
             added = influence(both, [-weight, weight] * len(columns), units)
             total = weight * np.sum(changes, axis=0)
-            yield _Case(key, first, second, tuple(columns), total, added, weight)
-        fewer += [said] * bool(said)
+            yield _Case(key, first, second, tuple(columns), fold, total, added, weight)
 
 
 def _tested(

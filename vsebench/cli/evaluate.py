@@ -101,7 +101,7 @@ def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
-        return in_one_table(load_systems(reports), metrics, intervals=intervals, runs=False)
+        return in_one_table(load_systems(reports), metrics, intervals=intervals)
     except NotAlike as error:
         error.fix = "evaluate them one by one, or pass the --split that they share"
         raise

@@ -37,8 +37,8 @@ class Effect:
 
     Attributes:
         standardised: mean over images of the difference, the sum over the queries of each, divided by its standard
-            deviation (Cohen's d of paired values); None when every image differs by the same amount, or there is only
-            one image.
+            deviation, within test sets if there are several (Cohen's d of paired values); None when every image differs
+            by the same amount, or there is only one image.
         superiority: share of the queries on which the second is better, ties counted half.
         wins, ties, losses: queries on which the second is better, equal and worse.
         error: standard error of the difference.
@@ -112,19 +112,26 @@ def effect(first: Column, second: Column, changes: Float, higher_is_better: bool
     return _effect(better, sign * changes[has_queries])
 
 
-def effect_of_images(changes: Float) -> Effect:
-    """The effect of a sum over metrics, which has no value for a query: wins, ties and losses count images."""
-    return _effect(changes, changes)
+def effect_of_images(changes: Float, fold: Int | None = None) -> Effect:
+    """The effect of a sum over metrics, which has no value for a query: wins, ties and losses count images.
+
+    Args:
+        changes: (image,) contributions, oriented.
+        fold: (image,) non-decreasing; images are drawn within folds, so that only deviations within them count.
+    """
+    return _effect(changes, changes, fold)
 
 
-def _effect(better: Float, changes: Float) -> Effect:
+def _effect(better: Float, changes: Float, fold: Int | None = None) -> Effect:
     wins, losses = int((better > 0).sum()), int((better < 0).sum())
     ties = len(better) - wins - losses
-    width = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0
+    parts = [changes] if fold is None else np.split(changes, np.flatnonzero(np.diff(fold)) + 1)
+    # of the sum of the changes
+    error = math.sqrt(sum(len(part) * float(part.var(ddof=1)) for part in parts if len(part) > 1))
+    width = error / math.sqrt(max(1, len(changes)))
     mean = float(changes.mean()) if len(changes) else 0.0
     # a constant difference has a standard deviation of rounding errors only
     standardised = mean / width if width > 1e-12 * abs(mean) else (0.0 if mean == 0 else None)
-    error = width * math.sqrt(len(changes))  # of the sum of the changes
     return Effect(standardised, (wins + 0.5 * ties) / max(1, len(better)), wins, ties, losses, error)
 
 
