@@ -153,7 +153,7 @@ def dense_requests(n: int, m: int, seed: int) -> Both[list[Targets]]:
 def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordered (the default) and counted: both are the ranks by sorting."""
     n, m = 45, 70
-    monkeypatch.setattr(counting, "MANY_PAIRS", 6)
+    monkeypatch.setattr(counting, "MAX_COUNTED_PAIRS", 6)
     monkeypatch.setattr(ordering, "PART", 1 << 9)
     rng = np.random.default_rng(len(kind))
     x, y = (without_zero_rows(rng.integers(-2, 3, (size, 4))) for size in (n, m))

@@ -105,7 +105,7 @@ def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generato
     for k in (5, 500):
         found = order(Counted(x, y), k)
         assert found.items.tolist() == np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
-    assert scored < 2 * scores.size / ordering.MANY
+    assert scored < 2 * scores.size / ordering.MIN_SCORES_PER_NEAR_TIE
     for gallery in (np.arange(100, 400), np.sort(rng.choice(500, 90, replace=False))):
         found = ordering.complete_order(scorer, queries[3:9], 20, gallery)
         want = np.argsort(-scores[3:9][:, gallery], axis=1, kind="stable")[:, :20]

@@ -133,7 +133,7 @@ def test_galleries_in_pieces(exchanged: bool, kind: str, k: int, monkeypatch: py
     scores = canonical(scorer)
     monkeypatch.setattr(ordering, "ITEMS", 23)
     monkeypatch.setattr(ordering, "QUERIES", 17)
-    monkeypatch.setattr(ordering, "MANY", 2)
+    monkeypatch.setattr(ordering, "MIN_SCORES_PER_NEAR_TIE", 2)
     found = ordering.top_lists(scorer, k, threads=2)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     # the same from the tiles in which relevant items are counted: narrower than lists are deep, the last ones of all

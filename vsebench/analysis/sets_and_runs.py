@@ -37,7 +37,7 @@ from .systems import System, alike, check_comparable, column_of, on_shared_queri
 RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signatures that may not depend on the set
 BY_LANGUAGE = ("split", "captions")  # those that may depend on the language
 MEANS = ("mean", "macro mean")  # names of the columns and rows of means
-MANY = 7  # names from which the first and the last one are shown
+MAX_LISTED_NAMES = 7  # names from which the first and the last one are shown
 NAMES = "name every report SYSTEM:SET=FILE, or store it as SYSTEM/SET.json"
 
 
@@ -246,7 +246,7 @@ def arrange(systems: Sequence[System], mean: bool = False, languages: bool = Fal
 
 
 def _all_names(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) < MANY else f"{names[0]} to {names[-1]}"
+    return ", ".join(names) if len(names) < MAX_LISTED_NAMES else f"{names[0]} to {names[-1]}"
 
 
 def _check_sets(owners: Sequence[Owner], systems: Sequence[System]) -> None:
