@@ -16,6 +16,7 @@ from tests import oracle_stats as oracle
 from tests import reports
 from tests.commands import cli, refused
 from tests.messages import Pinned
+from vsebench.analysis.compare import show
 from vsebench.results.html import page
 from vsebench.results.latex import latex
 from vsebench.results.markdown import markdown
@@ -306,11 +307,47 @@ def test_names_and_families(three: list[str], tmp_path: Path) -> None:
     assert "cider" in refused("compare", *graded, "--metrics", "cider:ncs")
 
 
-def test_saved_reports_are_shown_again(tmp_path: Path) -> None:
+def test_saved_reports_are_shown_again(tmp_path: Path, pinned: Pinned) -> None:
     files = reports.files(tmp_path, a=0.1, b=0.5)
-    one, both = vsebench.load(files[0]), vsebench.compare(files, tests=False)
+    one, both = vsebench.load(files[0]), vsebench.compare(files, tests=False, metrics="all")
     assert cli("show", files[0], "--format", "markdown").out.strip() == one.to_markdown().strip()
     assert cli("show", files[0], "--metrics", "R@1", "--format", "csv").out.count("\n") == 3
     shown = cli("show", *files, "-o", tmp_path / "a.tex", "--format", "latex").out
     table = both.to_latex().partition("\\end{tabular}")[0]
     assert shown.startswith(table) and (tmp_path / "a.tex").read_text().startswith(table)
+    ranks = [row for row in show(files).records() if row["metric"] == "MedR"]
+    assert {(row["system"], row["value"]) for row in ranks if row["direction"] == "t2i"} == {
+        (name, vsebench.load(file)["MedR", "t2i"].value) for name, file in zip("ab", files, strict=True)
+    }
+    other = reports.write(tmp_path / "other.json", reports.report(0.5, world=reports.split(30, 110), metrics="R@1"))
+    for command in ("show", "page"):  # fixes that the command has
+        pinned(refused(command, *files, other))
+
+
+def test_legends_say_what_stands_in_the_table(tmp_path: Path) -> None:
+    files = reports.files(tmp_path, a=0.1, b=0.5)
+    text = " ".join(str(compared(files, metrics="R@1,MedR", ci=99, intervals=True)).split())
+    assert "In brackets: 95 % BCa bootstrap interval over images" in text and "its 99 % bootstrap" in text
+    assert "before correction" in text and "— exact" not in text
+    every: list[dict[str, Any]] = [{}, {"tests": False}]
+    for more in every:
+        other = reports.report(0.3, ci=90)
+        mixed = vsebench.compare({"a": vsebench.load(files[0]), "b": other}, metrics="R@1", intervals=True, **more)
+        assert "were made in different ways" in " ".join(mixed.notes) and "BCa" not in str(mixed)
+    assert "before correction" not in str(compared(files, metrics="R@1", correction="none"))
+    medians = str(compared(files, metrics="MedR"))
+    assert "tests over" not in medians and "Detectable" not in medians and "with its" not in medians
+    assert "system minus baseline" in str(compared(files, metrics="R@1", baseline="b"))
+    sets = {f"{name}:{n}": vsebench.load(file) for name, file in zip("ab", files, strict=True) for n in "x"}
+    text = str(vsebench.compare(sets, mean=True, metrics="R@1", ci=50, intervals=True))
+    assert "50 % bootstrap interval of the mean, images drawn" in text and "one set: 95 % BCa" in text
+    runs = {"a": vsebench.load(files[0]), "b@0": other, "b@1": reports.report(0.4)}
+    assert "Welch" not in str(vsebench.compare(runs, metrics="R@1"))
+
+
+def test_names_are_texts_and_a_baseline_needs_tests(tmp_path: Path, pinned: Pinned) -> None:
+    files = reports.files(tmp_path, a=0.1, b=0.5)
+    assert vsebench.compare(dict(enumerate(files)), metrics="R@1").systems == ("0", "1")  # type: ignore[arg-type]
+    with pytest.raises(vsebench.VsebenchError) as caught:
+        vsebench.compare(files, tests=False, baseline="a")
+    pinned(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 from pathlib import Path
@@ -199,7 +200,7 @@ def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path
     assert report.to_dict() == values and set(report.to_dict(prefix="a/")) == {f"a/{key}" for key in values}
     for name, result, kind in (
         ("A.json", report, "report"),
-        ("C.json", vb.compare({"A": report, "B": report}), "comparison"),
+        ("C.json", vb.compare({"A": report, "B": copy.deepcopy(report)}), "comparison"),
     ):
         result.save(tmp_path / name)
         found = document("inspect", tmp_path / name)

@@ -200,7 +200,7 @@ FOLLOWED: list[Followed | By] = [
         r"^evaluate both on one test set; vsebench compare --mean takes several.* --force compares the queries",
         (made("a", "b", "part"), "compare a.json part.json"),
         ("compare a.json b.json", "R@1"),
-        ("compare A:one=a.json B:one=b.json A:two=part.json B:two=part.json --mean", "2 test sets"),
+        ("compare A:one=a.json B:one=b.json A:two=part.json B:three=part.json --mean", "3 test sets"),
         ("compare a.json part.json --force", "R@1"),
     ),
     Followed(

@@ -21,6 +21,7 @@ from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
+from .one_table import units_of_keys
 from .systems import Names, OneReport, Reports, System, alike, by_number, column_of, load_systems, parts_of
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
@@ -318,7 +319,7 @@ def _table_of_pairs(keys: Sequence[Key], pairs: Pairs, how: Resampling | None, m
         note = f"{count_of(same, 'further pair has', 'further pairs have')} the last tau of this table. {note}"
     if hidden and (full := taus.count(1)):
         note = f"{count_of(full, 'pair orders', 'pairs order')} the systems in the same way (tau 1.00). {note}"
-    note += "" if how is None else f" {interval_words(how)}."
+    note += "" if how is None else f" {interval_words(how, units_of_keys(keys))}."
     columns = (
         Column("metric", "first", words=True),
         Column("metric", "second", words=True),

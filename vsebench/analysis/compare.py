@@ -19,13 +19,12 @@ from ..metrics.suites import headlines
 from ..options import of_command, public, spell
 from ..relevance.sources import SOURCES
 from ..results import table
-from ..results.model import UNDEFINED, UNITS, Resampling, interval_words
+from ..results.model import UNDEFINED, UNITS, Resampling, interval_kind, interval_words
 from ..results.render import Result
 from ..results.table import Entry, Table, Text, Value, arrow, in_order, named, of_paper, way
 from ..stats import paired
-from ..types import ONE_WAY
 from . import systems as shared
-from .one_table import in_one_table, over_runs, runs_words, title_of, value_of
+from .one_table import in_one_table, over_runs, runs_words, title_of, units_of_keys, value_of
 from .sets_and_runs import UNKNOWN, Arranged, arrange, check_once
 from .systems import Names, OneReport, Reports, System
 from .tests_between import CORRECTED, Difference, Rules, between, permutations_for
@@ -64,7 +63,7 @@ def compare(
             (docs/metrics.md). A list of names works too.
         baseline: test every system against this one; by default every pair is tested.
         correction: correction for multiple tests: holm, bh (Benjamini-Hochberg) or none.
-        alpha: significance level of the corrected p-values.
+        alpha: significance level of the corrected p-values; of ``detectable`` before correction.
         permutations: number of random permutations; by default 10,000 to 100,000, as the number of tests and ``alpha``
             need.
         ci: confidence level of the intervals in percent; 0 for none.
@@ -107,6 +106,9 @@ def compare(
     rules = Rules(0 if permutations is None else permutations, correction, alpha, float(ci), resamples, seed)
     systems = shared.load_systems(reports, more, 2 if tests else 1)
     if not tests:
+        if baseline is not None:
+            fix = f"leave out {spell('baseline')}, or tests=False"
+            raise UsageError("nothing is tested against a baseline without tests", fix=fix)
         return in_one_table(systems, metrics, intervals=intervals, force=force, mean=mean, level=rules.level)
     return tested(
         systems, metrics, rules, baseline=baseline, intervals=intervals, force=force, mean=mean, threads=threads,
@@ -127,7 +129,7 @@ def show(reports: Reports, *more: OneReport, metrics: Names | None = None, inter
     """
     systems = shared.load_systems(reports, more)
     if len(systems) > 1:
-        return in_one_table(systems, metrics, intervals=intervals)
+        return in_one_table(systems, metrics, intervals=intervals, force=None, ranks=True)
     report, keys = systems[0].report, shared.shared_keys(systems, metrics)[0]
     return replace(report, results=tuple(systems[0].results[key] for key in keys))
 
@@ -143,6 +145,7 @@ class _Tested:
     rules: Rules
     baseline: int | None
     intervals: bool  # show those of all values
+    how: Resampling | None  # those of the reports
     shown: bool  # show the tables of tests
 
     @property
@@ -151,9 +154,14 @@ class _Tested:
         return [group.name for group in self.every.groups]
 
     @property
+    def any_test(self) -> bool:
+        """Whether anything is tested."""
+        return any(one.p is not None for one in self.found)
+
+    @property
     def units(self) -> str:
         """What is resampled."""
-        return "queries" if any(direction == ONE_WAY for _, direction in self.rows) else "images"
+        return units_of_keys(self.rows)
 
     @cached_property
     def labels(self) -> dict[Metric, str]:
@@ -233,10 +241,13 @@ def tested(
         rules = replace(rules, permutations=permutations_for(number, rules))
     found, weak = between(every, keys, of_tests, pairs, rules, threads)
     shown = shown or (len(pairs) < len(names) and not mean)
-    of = _Tested(every, keys, of_tests, found, rules, against, intervals, shown)
+    how = shared.made_alike(every.systems)
+    alike = every.by_runs or how is not None
+    of = _Tested(every, keys, of_tests, found, rules, against, intervals and alike, how, shown)
     words = OF_RUNS if every.by_runs else ONE_RUN
     notes = [words.format(*[of.units] * 2)] * any(one.p is not None for one in found)
     notes += [*every.notes, *(() if every.by_runs else shared.by_number(systems))]
+    notes += ["intervals are not shown: the reports have none, or were made in different ways"] * (intervals > alike)
     bare = [one.key[0] for one in found if one.key in of_tests and one.key[0].graded and not one.of_candidates]
     alone = [of.labels[metric] for metric in bare]
     notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] if bare else []
@@ -247,7 +258,7 @@ def tested(
         "baseline": baseline, "rules": asdict(rules),
     }  # fmt: skip
     layout = _of_sets if mean else _of_one_set
-    tables, paper = layout(of, systems[0].report.intervals, shared.chosen(metrics))
+    tables, paper = layout(of, shared.chosen(metrics))
     return Result(
         kind="comparison", title=f"Comparison on {title_of(every)}", tables=tables,
         main="values" if mean else "tests",
@@ -255,13 +266,13 @@ def tested(
     )  # fmt: skip
 
 
-def _of_one_set(of: _Tested, how: Resampling | None, named_: bool) -> tuple[list[Table], tuple[Table, ...]]:
+def _of_one_set(of: _Tested, named_: bool) -> tuple[list[Table], tuple[Table, ...]]:
     """The tables, and the one of a paper. Of two systems one table: values, difference and p-value. Of more systems
     their values with marks of significance, and against a baseline one table of tests a system.
     """
     split, headings = title_of(of.every), _headings(of)
     columns = in_order([key for key in of.rows if key in of.chosen])
-    note = _values_legend(of, how)
+    note = _values_legend(of)
     paper = of_paper(split, headings, columns, named_, note, lambda key: of.values[key], of.intervals)  # type: ignore[index]
     return [*_values(of, note), *_tests(of)], (paper,)
 
@@ -308,20 +319,20 @@ def _significant(of: _Tested) -> str:
     return f"{said}{counted} over runs, whose smallest possible p is {smallest:.2g}{how}"
 
 
-def _values_legend(of: _Tested, how: Resampling | None) -> str:
+def _values_legend(of: _Tested) -> str:
     if of.baseline is None:
         marks = "A letter marks a value that is significantly better than that system's"
     else:
         marks = f"+ and - mark values significantly better and worse than those of {of.names[of.baseline]}"
-    said = f" {interval_words(how, of.units)}." if of.intervals and how else ""
+    said = f" {interval_words(of.how, of.units)}." if of.intervals and of.how else ""
     said = f" {runs_words(of.every, of.rules.level * of.intervals)}" if of.every.by_runs else said
-    return f"{UNITS} {marks}: {_significant(of)}.{said}"
+    return f"{UNITS} {marks}: {_significant(of)}.{said}" if of.any_test else f"{UNITS}{said}"
 
 
 def _tests(of: _Tested) -> Iterator[Table]:
     """One table of tests for every pair of systems; of two systems with their values."""
     rules, runs = of.rules, of.every.by_runs
-    both, bold = len(of.names) == 2, f"significant differences ({_significant(of)})"
+    both, bold = len(of.names) == 2, f"significant differences ({_significant(of)})" * of.any_test
     notes: tuple[str, ...] = (_tests_legend(of, both),)
     for first, second in dict.fromkeys((one.first, one.second) for one in of.found):
         tests = [one for one in of.found if (one.first, one.second) == (first, second)]
@@ -347,10 +358,13 @@ def _tests_legend(of: _Tested, both: bool) -> str:
     if of.every.by_runs:
         said += f"{runs_words(of.every, rules.level * of.intervals)} "
         how = "Welch t interval over runs"
-    ends = f", with its {rules.level:g} % {how}" * (rules.level > 0)
-    said += f"Difference: second minus first{ends}."
-    if not of.every.by_runs:
-        said += " Detectable: the smallest difference that one such test finds with a probability of 80 %."
+    elif both and of.intervals and of.how:
+        said += f"{interval_words(of.how, units)}. "
+    ends = f", with its {rules.level:g} % {how}" * any(one.interval is not None for one in of.found)
+    said += f"Difference: {'second minus first' if of.baseline is None else 'system minus baseline'}{ends}."
+    if not of.every.by_runs and of.any_test:
+        said += " Detectable: the smallest difference that one such test finds with a probability of 80 %"
+        said += ", before correction." if rules.correction != "none" else "."
     return said + f" {UNDEFINED}: not tested." * any(one.p is None for one in of.found)
 
 
@@ -370,7 +384,7 @@ def _test(one: Difference, of: _Tested, both: bool) -> tuple[Entry, ...]:
         way(one.key[1]),
         *(shown if both else ()),
         Value(one.value, metric.unit, one.interval, signed=True, bold=one.winner is not None, facts=facts),
-        Value(one.corrected, "probability", aside="exact" * one.facts["exact"]),
+        Value(one.corrected, "probability", aside="exact" * (one.facts["exact"] and one.p is not None)),
         *([] if of.every.by_runs else [Value(smallest, metric.unit)]),
     )
 
@@ -397,7 +411,7 @@ def _letters(of: _Tested) -> list[str]:
 # --- over several test sets --------------------------------------------------------------------------------------
 
 
-def _of_sets(of: _Tested, _how: Resampling | None, _named: bool) -> tuple[list[Table], tuple[Table, ...]]:
+def _of_sets(of: _Tested, _named: bool) -> tuple[list[Table], tuple[Table, ...]]:
     """One table a metric and direction: a row a system, a column a test set; the tests are records."""
     tables = [_over_sets(of, key) for key in of.rows]
     tables[-1] = replace(tables[-1], notes=(_sets_legend(of),))
@@ -443,10 +457,12 @@ def _sets_legend(of: _Tested) -> str:
         fold = of.every.units[0].fold
         together = len(sets) > 1 and fold is not None and bool(fold[-1] + 1 < len(sets))
         shared_by = ", those that sets share in all of them at once" * together
-        said += f"In brackets: {rules.level:g} % bootstrap interval, queries drawn within each set{shared_by} "
-        said += f"({rules.resamples:,} resamples, seed {rules.seed}). "
+        said += f"In brackets: {rules.level:g} % bootstrap interval of the mean, {of.units} drawn within each set"
+        said += f"{shared_by} ({rules.resamples:,} resamples, seed {rules.seed}). "
+    if not of.every.by_runs and of.intervals and of.how:
+        said += f"Behind values of one set: {interval_kind(of.how)}. "
     marks = "Place: 1 plus the number of systems that are significantly better,"
-    if len(of.names) < 2:
+    if not of.any_test:
         return said.rstrip()
     if of.baseline is not None:
         marks = f"+ and - mark means significantly better and worse than that of {of.names[of.baseline]}:"

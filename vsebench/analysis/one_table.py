@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..results.report import corrected
 from ..results.table import Table, Text, Value, in_order, of_paper, wide
 from ..sets.published import SETS
 from ..stats import paired
+from ..types import ONE_WAY
 from . import systems as shared
 from .sets_and_runs import UNKNOWN, Arranged, Group, Mean, arrange
 from .systems import Names, System
@@ -31,10 +32,10 @@ def in_one_table(
     metrics: Names | None = None,
     *,
     intervals: bool = False,
-    force: bool = False,
+    force: bool | None = False,
     mean: bool = False,
-    runs: bool = True,
     level: float = 95,
+    ranks: bool = False,
 ) -> Result:
     """The values of systems: a row a system, a column a metric and direction, the best values in bold.
 
@@ -42,21 +43,26 @@ def in_one_table(
 
     Args:
         systems: with their reports, which the result has.
-        metrics: None for all that the reports share but ranks.
+        metrics: None for all that the reports share.
         intervals: show the interval of every value.
-        force: compare even if the evaluation settings differ.
+        force: compare even if the evaluation settings differ; None for a caller without this option.
         mean: they are of several test sets.
-        runs: reports ``SYSTEM@SEED`` are the runs of a system.
         level: of intervals over runs, in percent; 0 for none. The others are as in the reports.
+        ranks: show the ranks among all metrics.
     """
-    every = arrange(systems, mean, languages=True, runs=runs)
+    every = arrange(systems, mean, languages=True)
     given = every
     every, keys, notes, warnings = every.alike(metrics, force, of_queries=False)
-    if metrics is None:
+    if metrics is None and not ranks:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     keys, how = in_order(keys), systems[0].report.intervals
     behind = [MEAN] if every.several and every.averaged else []
     rows = [(group, name) for group in every.groups for name in (*group.sets, *behind)]
+    alike = every.by_runs or shared.made_alike(every.systems) is not None
+    more = ["intervals are not shown: the reports have none, or were made in different ways"] * (
+        intervals and not alike
+    )
+    intervals = intervals and alike
     means = {key: every.mean_intervals(key, how) for key in keys} if every.several else {}
 
     def values_of(key: Any) -> list[Value]:
@@ -68,7 +74,7 @@ def in_one_table(
     title = " · ".join(filter(None, (split, *same))) if len(same) == 1 else split
     labels = [_label(every, row, len(same) > 1) for row in rows]
     heading = _heading(every)
-    note = _values_note(every, how, intervals, level)
+    note = _values_note(every, how, intervals, level, units_of_keys(keys))
     views = list(dict.fromkeys(metric.view for metric, _ in keys))
     of_views = [[key for key in keys if key[0].view == view] for view in views]
     tables = [_headed(wide(title, labels, some, values_of, brackets=intervals), heading) for some in of_views]
@@ -80,7 +86,7 @@ def in_one_table(
     return Result(
         kind="joint", title=f"Systems on {split}", tables=tables, main="values", settings={"split": split},
         paper=(_headed(paper, heading),), panels=drawn, systems=names,
-        reports={one.name: one.report for one in systems}, notes=(*every.notes, *notes), warnings=warnings,
+        reports={one.name: one.report for one in systems}, notes=(*every.notes, *more, *notes), warnings=warnings,
     )  # fmt: skip
 
 
@@ -146,7 +152,12 @@ def _label(every: Arranged, row: Row, differ: bool) -> Text:
     return Text(f"{shown} ({how})" if how else shown, identity)
 
 
-def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level: float) -> str:
+def units_of_keys(keys: Iterable[Key]) -> str:
+    """What is resampled for some metrics and directions."""
+    return "queries" if any(direction == ONE_WAY for _, direction in keys) else "images"
+
+
+def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level: float, units: str) -> str:
     """How numbers and intervals of a table of values were made."""
     means = bool(every.several and every.averaged)
     if every.by_runs:
@@ -154,11 +165,11 @@ def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level
     if how is None or not (means or intervals):
         return UNITS
     if not means:
-        return f"{UNITS} {interval_words(how)}."
+        return f"{UNITS} {interval_words(how, units)}."
     tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
     of_means = replace(how, method="percentile")
     both = intervals and how != of_means
-    words = interval_words(how if both else of_means) + f", of means {interval_kind(of_means)}" * both
+    words = interval_words(how if both else of_means, units) + f", of means {interval_kind(of_means)}" * both
     return f"{UNITS} {words}.{tied * (len(every.groups) > 1)}"
 
 

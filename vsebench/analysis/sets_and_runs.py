@@ -104,6 +104,11 @@ class Arranged:
         """Whether a system has several runs."""
         return any(len(group.runs) > 1 for group in self.groups)
 
+    @property
+    def systems(self) -> list[System]:
+        """All reports."""
+        return [one for group in self.groups for run in group.runs for one in run.values()]
+
     @cached_property
     def averaged(self) -> list[str]:
         """The sets that all runs of all systems have."""
@@ -130,7 +135,7 @@ class Arranged:
         return replace(column, image=at[name][column.image], folded=True, influence=influence)
 
     def alike(
-        self, metrics: Names | None, force: bool, of_queries: bool = True
+        self, metrics: Names | None, force: bool | None, of_queries: bool = True
     ) -> tuple[Arranged, list[Key], tuple[str, ...], tuple[str, ...]]:
         """The same with values of the queries that all systems have, and what they share, as ``systems.alike``.
 
@@ -144,7 +149,7 @@ class Arranged:
         )
         firsts = [group[0] for group in of_sets.values()]
         if self.languages:
-            between = check_comparable(firsts, force, BY_LANGUAGE)
+            between = check_comparable(firsts, force, BY_LANGUAGE, mean=True)
         else:
             own = {field for one in firsts for field in signature.read(one.report.signature)}
             between = check_comparable(firsts, True, own - set(RULES))
@@ -276,9 +281,10 @@ def check_once(groups: Sequence[Group]) -> None:
 def _same(one: System, other: System) -> bool:
     """Whether two systems have one report, or files with the same one."""
     a, b = one.report, other.report
-    if a.provenance is b.provenance or one.where == one.name or other.where == other.name:
-        return a.provenance is b.provenance
-    if (a.signature, a.provenance) != (b.signature, b.provenance) or one.results.keys() != other.results.keys():
+    of_files = one.where != one.name and other.where != other.name
+    if not (a.provenance is b.provenance or (of_files and a.provenance == b.provenance)):
+        return False
+    if a.signature != b.signature or one.results.keys() != other.results.keys():
         return False
     pairs = [(found, other.results[key]) for key, found in one.results.items()]
     return all(x.value == y.value and np.array_equal(x.per_query, y.per_query) for x, y in pairs)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
 from ..options import of_command, public, spell
 from ..relevance.sources import is_gains
-from ..results.model import Measurement
+from ..results.model import Measurement, Resampling
 from ..results.report import Report, read, read_all
 from ..stats.columns import Column, plain_values, prepare
 from ..types import Bool, TestSet
@@ -38,6 +38,9 @@ MIN_QUERIES, MIN_VALUE, MIN_CORRELATION = (
     0.2,
     2.0,
 )  # queries, value of a metric, and the correlation times the root of the queries
+
+
+_SHARED = ("what they share", "the queries that both have")  # what is compared of rules and of sets that differ
 
 
 class NotAlike(UsageError):
@@ -148,13 +151,20 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
     return out
 
 
+def made_alike(systems: Sequence[System]) -> Resampling | None:
+    """How the intervals of all reports were made; None if in different ways, or if a report has none."""
+    first, *others = (one.report.intervals for one in systems)
+    return first if all(one == first for one in others) else None
+
+
 def _given(reports: Reports) -> Iterator[tuple[str | None, Path | Report]]:
     """(name if one was given, file or report) of every system; of a folder of a training run the report in it."""
     if isinstance(reports, (str, os.PathLike, Report)):
         reports = [reports]
     listed = () if isinstance(reports, Mapping) else reports
     every: Any = [named(r) if isinstance(r, str) else (None, r) for r in listed]
-    for name, source in reports.items() if isinstance(reports, Mapping) else every:
+    own = [(str(name), source) for name, source in reports.items()] if isinstance(reports, Mapping) else every
+    for name, source in own:
         if isinstance(source, Report):
             yield name, source
             continue
@@ -212,7 +222,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
 def alike(
     systems: Sequence[System],
     metrics: Names | None,
-    force: bool,
+    force: bool | None,
     *,
     of_queries: bool = True,
     of_sets: Mapping[str, Sequence[System]] | None = None,
@@ -230,7 +240,7 @@ def alike(
         UsageError: no metric of queries is left; as ``check_comparable`` and ``shared_keys``.
     """
     groups = [systems] if of_sets is None else list(of_sets.values())
-    differing = [text for group in groups for text in check_comparable(group, force)]
+    differing = [text for group in groups for text in check_comparable(group, force, mean=len(groups) > 1)]
     keys, left_out = shared_keys(systems, metrics)
     if of_queries and (lost := [key for key in keys if key[0].family.of_lists]):
         keys = [key for key in keys if key not in lost]
@@ -293,13 +303,16 @@ def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return tuple(line if len(names) == len(lines) else f"{', '.join(names)}: {line}" for line, (_, names) in found)
 
 
-def check_comparable(systems: Sequence[System], force: bool = False, also: Collection[str] = ()) -> list[str]:
+def check_comparable(
+    systems: Sequence[System], force: bool | None = False, also: Collection[str] = (), mean: bool = False
+) -> list[str]:
     """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
 
     Args:
         systems: at least one.
-        force: whether they may differ.
+        force: whether they may differ; None for a caller that has no such option.
         also: fields of signatures that may differ, although they are among ``signature.rules``.
+        mean: they are reports of one of several sets.
 
     Raises:
         UsageError: the signatures differ in a field that changes values (named).
@@ -317,11 +330,14 @@ def check_comparable(systems: Sequence[System], force: bool = False, also: Colle
                 continue
             what = f"{field} is '{theirs[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
-                fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
-                if field == "split":
-                    mean = "vsebench compare --mean" if of_command() else "vb.compare(REPORTS, mean=True)"
-                    fix = f"evaluate both on one test set; {mean} takes several, which names SYSTEM:SET tell apart; "
-                    fix += f"{spell('force', True)} compares the queries that both have"
+                of_set = field == "split"
+                ways = ["evaluate both on one test set" if of_set else "evaluate both in the same way"]
+                if of_set and not mean:
+                    several = "vsebench compare --mean" if of_command() else "vb.compare(REPORTS, mean=True)"
+                    ways.append(f"{several} takes several, which names SYSTEM:SET tell apart")
+                if force is not None:
+                    ways.append(f"{spell('force', True)} compares {_SHARED[of_set]}")
+                fix = "; ".join(ways)
                 raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         how = [fields.get(signature.CORRECTED, "none") for fields in (theirs, rules)]
@@ -490,7 +506,7 @@ def _with_results(system: System, found: dict[Key, Measurement], keys: Sequence[
             found[key] = replace(every[key], value=value, interval=None, ties=None)
     report = system.report
     results, summed = (tuple(found.get(key_of(r), r) for r in own) for own in (report.results, report.parts))
-    return replace(system, report=replace(report, results=results, parts=summed))
+    return replace(system, report=replace(report, results=results, parts=summed, intervals=None))
 
 
 def _with_values(key: Key, system: System) -> Measurement:

@@ -22,7 +22,7 @@ from ..results.model import Resampling
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Sum, influence, plain_values, prepare
 from ..stats.paired import CORRECTIONS
-from ..types import Bool, Float, Int
+from ..types import ONE_WAY, Bool, Float, Int
 from .sets_and_runs import Arranged
 from .systems import paired_columns, parts_of
 
@@ -167,8 +167,9 @@ def between(
         found, cases = [], _cases(every, keys, pairs)
         while batch := list(islice(cases, max(1, _TESTS_PER_PASS // len(every.bases)))):
             found += _tested(batch, every, tested, rules, threads)
-        most = max((one.facts["differing"] for one in found if one.p is not None), default=0)
-        limit, more = f"the systems differ on at most {count_of(most, 'image')}" * (most > 0), "more images"
+        most = max((test.facts["differing"] for test in found if test.p is not None), default=0)
+        one, units = ("query", "queries") if any(d == ONE_WAY for _, d in keys) else ("image", "images")
+        limit, more = f"the systems differ on at most {count_of(most, one, units)}" * (most > 0), f"more {units}"
     weak = unreachable([one.smallest for one in found if one.p is not None], rules, limit, more)
     return list(_corrected(found, rules)), weak
 
