@@ -14,6 +14,7 @@ import vsebench as vb
 from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.analysis.sets_and_runs import units_of
+from vsebench.cli.evaluate import together
 from vsebench.errors import UsageError
 from vsebench.types import ONE_WAY
 
@@ -173,7 +174,12 @@ def test_a_name_with_seeds_is_one_system(refuses: Refuses, tmp_path: Path):
     assert vb.compare(alone, metrics="R@1").systems == ("ours@0", "theirs@0")
     refuses(UsageError, vb.compare, {**given, "ours": given["ours@0"]})
     refuses(UsageError, vb.compare, {name: given[name] for name in ("ours@0", "ours@1")})
-    assert "ours@1" in vb.page({name: given[name] for name in ("ours@0", "ours@1")}, resamples=20).to_html()
+    both = {name: given[name] for name in ("ours@0", "ours@1")}
+    page = vb.page(both, resamples=20)
+    assert "ours@1" in page.to_html() and "Runs of ours (ours@0, ours@1)" in " ".join(page.notes)
+    (row,) = together(both, "R@1").to_frame().query("direction == 'i2t'").itertuples()  # as eval prints them
+    values = [one["R@1", "i2t"].value for one in both.values()]
+    assert (row.value, row.sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
     folders = {f"a@1/{name}": given[f"ours@{n}"] for n, name in enumerate("xy")}  # no runs of a@1: folders
     assert vb.compare(folders, metrics="R@1").systems == ("a@1/x", "a@1/y")
     for name, one in given.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from ..types import TestSet
 from . import attributes, page_queries, thumbnails
 from .agree import agreement_of
 from .compare import tested
+from .sets_and_runs import arrange
 from .slices import slices_of
 from .systems import OneReport, Reports, System, alike, load_systems
 from .tests_between import Rules
@@ -102,7 +103,7 @@ def page(
         if found is not None:
             found, left_out = found | {"thumbnails": made}, [*left_out, *notes]
     summary = _with_charts(summary, systems, keys, split, unknown, how, threads)
-    summary = replace(summary, notes=(*repeated, *summary.notes))
+    summary = replace(summary, notes=(*repeated, *_runs_apart(systems), *summary.notes))
     agreeing = keys if metrics is not None else _keys_of(headlines(m for m, _ in keys if m.unit != "rank"), keys)
     parts = (summary, *_agreement(systems, agreeing, how, threads), _identity(systems))
     of_set = systems[0].report.split
@@ -147,6 +148,14 @@ def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
     return [replace(s, report=_without(s.report, twice)) for s in systems], (
         f"Metrics that are equal by definition appear once: {named}.",
     )
+
+
+def _runs_apart(systems: Sequence[System]) -> Iterator[str]:
+    """Notes on systems with runs."""
+    for group in arrange(systems).groups:
+        if len(group.runs) > 1:
+            seeds = ", ".join(group.seeds)
+            yield f"Runs of {group.name} ({seeds}) are systems of their own here; vsebench compare has their mean."
 
 
 def _without(report: Report, keys: Collection[Key]) -> Report:
