@@ -118,7 +118,7 @@ def test_a_metric_that_is_another_by_definition_appears_once():
         found = vb.page(given, resamples=20)
         rows = (r for name, of in found.to_dict()["tables"].items() if name in ("results", "values") for r in of)
         assert {r["metric"].removeprefix("matrix:") for r in rows} == {"R@1", "MRR", "NCS@1", "nDCG@2"}
-        assert "others by definition: Recall@1 i2t (R@1), Recall@1 t2i (R@1), R-P i2t (R@1)" in found.notes[0]
+        assert "once: Recall@1 i2t (R@1), Recall@1 t2i (R@1), R-P i2t (R@1)" in found.notes[0]
     assert len(vb.page(one, metrics="R@1,R-P", resamples=20).tables[0].rows) == 2, "they were named"
     five = vb.evaluate(images[:6], texts, captions_per_image=5, **same | {"gains": rng.random((6, 30)), "trust": True})
     ways = [r["direction"] for r in vb.page(five, resamples=20).records() if r["metric"] == "Recall@1"]
@@ -171,7 +171,7 @@ def test_one_system(tmp_path):
     found = vb.page(report(0.5), resamples=50)
     assert found.systems == ("A",)
     assert "Agreement of metrics" not in found.settings["parts"]
-    assert any("There are no captions, and no slices" in note for note in found.to_dict()["notes"])
+    assert any("No slices by caption length" in note for note in found.to_dict()["notes"])
     found.save(tmp_path / "a.tex")
     assert r"\begin{tabular}" in (tmp_path / "a.tex").read_text()
 
@@ -256,7 +256,7 @@ def test_reports_without_lists_say_how_to_get_them(monkeypatch):
     assert "eval FILE -o A.json" in text and "explorer-data" not in text and 'id="explorer"' not in text
     both = {"with": report(0.3), "without": report(0.5, 1, lists=0)}
     found = vb.page(both, captions=CAPTIONS, resamples=50)
-    assert any("without keeps no lists" in note for note in found.notes)
+    assert any("without has no ranked lists" in note for note in found.notes)
     assert [r is None for r in data_of(found)["ways"]["i2t"]["rankings"]] == [False, True]
     # lists are shortened to bound the page
     monkeypatch.setattr(page_queries, "LISTS_BUDGET_BYTES", page_queries.BYTES_PER_ITEM * IMAGES * (1 + PER) * 2)
@@ -371,7 +371,7 @@ def test_captions_that_are_not_those_of_the_gains(tmp_path):
     given = report(0.5, gains=None, metrics="R@1,cider:NCS@5", captions=captions, lists=0)
     assert vb.page(given, captions=captions, resamples=50).warnings == ()
     (warning,) = vb.page(given, captions=captions[::-1], resamples=50).warnings
-    assert "the captions that are shown (#" in warning
+    assert "the captions shown (#" in warning
     given.save(tmp_path / "a.json")  # a long name of a system is cut
     (found,) = vb.page([f"{'n' * 10_000}={tmp_path / 'a.json'}"], captions=captions, resamples=50).systems
     assert found.startswith("nnnn") and len(found) < 200

@@ -269,9 +269,8 @@ def _check_sets(owners: Sequence[Owner], systems: Sequence[System]) -> None:
 
 
 def check_once(groups: Sequence[Group]) -> None:
-    """Refuse a report that is given twice for one set, as two systems or two runs."""
-    runs = [run for group in groups for run in group.runs]
-    for one, other in combinations(runs, 2):
+    """Refuse a report that is given as two runs of a system."""
+    for one, other in chain.from_iterable(combinations(group.runs, 2) for group in groups):
         for name in one:
             if name in other and _same(one[name], other[name]):
                 what = f"'{one[name].name}' and '{other[name].name}' are one report"
