@@ -130,7 +130,7 @@ class PerQueryDocument(_Strict):
         columns = {(str(parse(c.metric)), c.direction): c for c in self.columns}
         named = [(str(r.metric), r.direction) for r in results]
         if len(columns) != len(self.columns) or not columns.keys() <= set(named):
-            raise BadInput("per_query: the columns are not those of the results", fix=AGAIN)
+            raise BadInput("per_query: the columns do not match the results", fix=AGAIN)
         found = [(r, columns.get(key)) for r, key in zip(results, named, strict=True)]  # type: ignore[arg-type]
         return tuple(r if column is None else column.read(r, items) for r, column in found)
 
@@ -193,7 +193,7 @@ class ReportDocument(_Strict):
         provenance = dict(self.provenance)
         notes = provenance.pop("notes", [])
         if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise BadInput("provenance.notes is no list of texts", fix=AGAIN)
+            raise BadInput("provenance.notes is not a list of strings", fix=AGAIN)
         if len({one.direction for one in self.lists}) < len(self.lists):
             raise BadInput("lists: a direction occurs twice", fix=AGAIN)
         results = tuple(result.read(parse) for result in (*self.results, *self.parts))
@@ -251,7 +251,7 @@ def read(path: Path, parse: Parse) -> list[tuple[str | None, dict[str, Any]]]:
     found = _KIND.match(data)
     kind = "report" if found is None else found[1].decode()
     if kind not in ("report", "joint"):
-        raise BadInput(f"is a document of the kind '{kind}', and no report", where=path, fix=FIX)
+        raise BadInput(f"is a '{kind}' document, not a report", where=path, fix=FIX)
     schema, model = (JOINT_SCHEMA, JointDocument) if kind == "joint" else (SCHEMA, ReportDocument)
     try:
         document = model.model_validate_json(data)
