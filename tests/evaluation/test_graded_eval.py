@@ -106,7 +106,7 @@ def test_all_has_graded_metrics_when_captions_are_known_else_a_note(refuses: Ref
     without_captions = TestSet.captioned("custom", split.rows.ids, split.columns.ids, split.image_of)
     report = vsebench.evaluate(images, captions, split=without_captions, metrics="all")
     assert not any(str(r.metric).startswith("cider:") for r in report.results)
-    assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
+    assert any("graded relevance left out: the captions of a custom test set are unknown" in n for n in report.notes)
     refuses(UsageError, vsebench.evaluate, images, captions, split=without_captions, metrics="ncs")
 
 

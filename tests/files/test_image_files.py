@@ -231,7 +231,7 @@ def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
     split = TestSet.captioned("custom", np.arange(7), np.arange(7), np.arange(7), tuple("abcdefg"))
     made, notes = thumbnails.make(tmp_path, split, range(7))
     assert sorted(made) == [0] and len(notes) == 1
-    assert notes[0].startswith("6 image files cannot be read: 1.jpg cannot be read as an image (no JPEG, ")
+    assert notes[0].startswith("6 image files cannot be read: 1.jpg cannot be read as an image (not JPEG, ")
     assert notes[0].endswith("; ....")
     for file in tmp_path.glob("[1-5].jpg"):
         file.unlink()

@@ -13,7 +13,7 @@ from tests.followed.case import I2T, MAJOR, OWNER, T2I, UNIT, By, Call, Followed
 from vsebench.errors import BadInput
 
 R1: dict[str, Any] = {"metrics": "R@1", "ci": 0}
-LIKE = "(trust=True|--trust) ranks it as read"
+LIKE = "(trust=True|--trust) evaluates it anyway"
 IDS = [f"im{n:02}" for n in range(60)]
 NAMED: dict[str, Any] = {"image_ids": IDS, "text_ids": [f"c{n}" for n in range(300)]}
 NAMED_OWNERS = np.array(IDS)[OWNER]
@@ -90,7 +90,7 @@ def index_of(kind: str, vectors: Any, given: Any = "t2i=i.faiss", **options: Any
 FOLLOWED: list[Followed | By] = [
     # What is read in a wrong order, or not complete.
     Followed(
-        rf"^give image_ids and text_ids \(or image_of_text\) with the rows, so that they are matched by id; {LIKE}$",
+        rf"^give image_ids and text_ids \(or image_of_text\), so that rows are matched by id; {LIKE}$",
         hostile("texts image by image within captions"),
         (save("m.npz", image_embeddings=X, text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]), M_FILE, I2T),
         (save("m.npz", text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]), M_FILE, I2T),
@@ -151,7 +151,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Queries and a corpus.
     By(
-        r"^combine the shares of all processes .*; or say which items are not candidates: .*exclude=FILE$",
+        r"^gather the scores of all processes .*; or say which items are not candidates: .*exclude=FILE$",
         "test_a_query_and_an_item_that_are_never_candidates_need_no_scores",
     ),
     By(r"^evaluate both in the same way; force=True compares what they share$", "test_vectors_and_a_run_are_compared"),
@@ -164,7 +164,7 @@ FOLLOWED: list[Followed | By] = [
         "test_slices_of_queries_are_of_the_metrics_that_they_have",
     ),
     By(
-        r"^write the column names in the first line: query, item and rank; trust=True ranks it as read$",
+        r"^write the column names in the first line: query, item and rank; trust=True evaluates it anyway$",
         "test_distances_in_a_run_are_refused_with_the_option_that_mends_it",
     ),
     # Candidates, and items that nobody judged.

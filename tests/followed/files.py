@@ -159,7 +159,7 @@ FOLLOWED: list[Followed | By] = [
         ),
     ),
     Followed(
-        r"^give query_ids and corpus_ids with the rows, so that they are matched by id; trust=True ranks it as read$",
+        r"^give query_ids and corpus_ids, so that rows are matched by id; trust=True evaluates it anyway$",
         (write("q.txt", JUDGED), queries(X[::-1]), ev("q.npz", judgements="q.txt")),
         (
             queries(X[::-1], corpus_embeddings=X, query_ids=ROWS[::-1], corpus_ids=ROWS),

@@ -110,13 +110,19 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
         return Embeddings("image", np.arange(2), unit * scale), Embeddings("caption", np.arange(2), unit)
 
     for scale, similarity, cosine, note in (
-        (1.0, "auto", False, "vectors have unit length (lengths 1 to 1): inner product, the cosine up to rounding"),
+        (
+            1.0,
+            "auto",
+            False,
+            "vectors have unit length (lengths 1 to 1): compared by inner product, which is the cosine up to rounding",
+        ),
         (1.0005, "auto", False, "vectors have unit length"),
         (
             2.0,
             "auto",
             True,
-            "vectors are not of unit length (lengths 1 to 2): cosine; similarity='dot' uses them as they are",
+            "vectors do not have unit length (lengths 1 to 2): compared by cosine; "
+            "similarity='dot' uses them as they are",
         ),
         (2.0, "dot", False, "inner product as requested (lengths 1 to 2)"),
         (1.0, "cosine", True, "cosine as requested"),

@@ -112,9 +112,9 @@ def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
     found = vb.compare(pair, metrics="matrix:NCS@300", **FEW)
     *_, by_number, note = found.notes
     assert "paired by row number" in by_number and "nDCG" not in note
-    assert note.startswith("tests of matrix:NCS@300 cover the queries only")
+    assert note.startswith("tests of matrix:NCS@300 account for the choice of queries only")
     assert not any("queries only" in w for w in found.warnings)
-    assert str(found).count("the queries only") == found.to_latex().count("the queries only") == 1
+    assert str(found).count("of queries only") == found.to_latex().count("of queries only") == 1
     assert found.to_dict()["notes"][-2:] == [by_number, note]
     words = [f"caption {'long ' * (i % 3)}" for i in range(30)]
     sliced = vb.slice(pair, "length", captions=words, metrics="matrix:NCS@300", resamples=20)

@@ -44,7 +44,7 @@ def test_in_order_without_ids() -> None:
     found = match_rows(rows_with())
     assert found.split.name == "custom" and found.rows == (None, None)
     assert np.array_equal(found.split.image_of, IMAGE_OF)
-    assert found.notes == ("no ids and no image_of_text: assumed to be five texts per image, in order",)
+    assert found.notes == ("no ids and no image_of_text: assuming five texts per image, in order",)
 
 
 @pytest.mark.parametrize(("each", "words"), [(1, "one text per image"), (2, "2 texts per image"), (5, "five texts")])
@@ -147,7 +147,7 @@ def test_ids_that_do_not_give_the_image_are_refused(change: dict[str, Any], refu
 def test_captions_per_image_states_the_order_of_rows_with_ids() -> None:
     found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS), None, 5)
     assert owners(found) == dict(zip(TEXT_IDS.tolist(), IDS[IMAGE_OF].tolist(), strict=True))
-    assert found.notes[0] == "ids of no known split and no image_of_text: assumed to be five texts per image, in order"
+    assert found.notes[0] == "ids of no known split and no image_of_text: assuming five texts per image, in order"
 
 
 SPELLINGS = ("{}", "{}.0", " {}", "+{}", "{}\n", "{:012d}.jpg", "val2014\\COCO_val2014_{:012d}.jpg", "x/{}.jpg \r\n")

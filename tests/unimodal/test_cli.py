@@ -29,7 +29,7 @@ def test_the_table(files, pinned):
     assert lines[1] == ["k", "nDCG@k", "mean", "label", "distance@k", "↓", "queries"]
     assert [(row[0], row[-1]) for row in lines[3:5]] == [("1", "6"), ("10", "6")]
     assert len(lines[3]) == 4 and len(lines[4]) == 3  # MLD@10 was not requested
-    assert "nDCG is printed times 100, label distances as they are" in result.out
+    assert "nDCG is printed as a percentage, label distances as they are" in result.out
     assert "|labels:euclidean#" in result.out and "queries:apart" in result.out
     pinned(result.err)
     words = cli(*files, "--metrics", "nDCG@1").words

@@ -178,8 +178,8 @@ def test_the_report(rng: np.random.Generator) -> None:
     sizes, alone = report.notes
     assert sizes == "5 queries, 15 items in the gallery; no query is among them"
     assert alone == (
-        "intervals of labels:nDCG@1, labels:nDCG@10, labels:nDCG@20 and 19 more metrics cover the queries only and "
-        "may be too narrow: other test images would also change the candidates"
+        "intervals of labels:nDCG@1, labels:nDCG@10, labels:nDCG@20 and 19 more metrics account for the choice "
+        "of queries only and may be too optimistic: other test images would also change the candidates"
     )
     kept = evaluate(vectors, euclidean(labels), metrics="nDCG@1", modality="caption")
     assert kept.results[0].direction == "t2t" and kept.signature.endswith("|queries:kept")

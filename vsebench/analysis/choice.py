@@ -140,7 +140,9 @@ def choice(
     signature = items.signature(",".join(dict.fromkeys(kinds)))
     every = records(tables)["shares"]
     chance = sorted({printed(share["chance"], "fraction") for share in every}, key=float)
-    reading = f"Shares are printed times 100. {RULE} Chance: {' to '.join(dict.fromkeys((chance[0], chance[-1])))}."
+    reading = (
+        f"Shares are printed as percentages. {RULE} Chance: {' to '.join(dict.fromkeys((chance[0], chance[-1])))}."
+    )
     reading += "" if how is None else f" {interval_words(how)}."
     return Result(
         kind="choices", title=f"Choices of {items.name}", main="shares", systems=found,

@@ -38,7 +38,7 @@ def run(
         names = "-".join(names_of([named(text) for text in reports]))[:MAX_NAME_LENGTH]
         output = Path(f"{names.replace('/', '-')}.html")
     if output.suffix.lower() not in ENDINGS:
-        what = "unknown file extension"
+        what = f"unknown format '{output.suffix}'"
         endings = dict.fromkeys([".html", *ENDINGS])  # the page first
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(endings)}")
     replaced = output.exists()

@@ -48,7 +48,7 @@ class Output:
         self.printed = "json" if terminal.json else style or "terminal"
         self.written = ENDINGS.get("" if output is None else output.suffix.lower(), self.printed)
         if output is not None and self.written == "terminal":
-            what = "unknown file extension"
+            what = f"unknown format '{output.suffix}'"
             raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
         if figure is not None:
             from ..results.charts import check_path

@@ -154,7 +154,7 @@ def reads_gains(result: Measurement) -> bool:
 def queries_alone(names: Iterable[str], what: str = "intervals", units: str = "images") -> str:
     """The note that ``what`` of some metrics leave out the influence of the images as candidates."""
     return (
-        f"{what} of {some_names(names)} cover the queries only and may be too narrow: other test "
+        f"{what} of {some_names(names)} account for the choice of queries only and may be too optimistic: other test "
         f"{'items' if units == 'queries' else units} would also change the candidates"
     )
 

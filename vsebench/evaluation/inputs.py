@@ -260,7 +260,7 @@ def lists(given: Sequence[Given], request: Request, split: TestSet | str | None)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not request.trust:
         by_rank = f"{spell('run', 'rank:FILE')} takes the order of the rank column (or write negated distances)"
         by_name = "write the column names in the first line: query, item and rank"
-        fix = f"{by_name if doubted.rank is None else by_rank}; {spell('trust', True)} ranks it as read"
+        fix = f"{by_name if doubted.rank is None else by_rank}; {spell('trust', True)} evaluates it anyway"
         raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
     split, runs, judged = _split_of(runs, request, split)
     found, tops = align_lists(runs, split)

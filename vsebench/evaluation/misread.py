@@ -242,8 +242,8 @@ NO_CAUSE = (
     "check that images and texts are rows of the same items, that the ids belong to the rows, and that larger "
     "scores mean more similar; an untrained or collapsed model is at chance too"
 )
-ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
-OF_QUERIES = "give query_ids and corpus_ids with the rows, so that they are matched by id"
+ROWS = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
+OF_QUERIES = "give query_ids and corpus_ids, so that rows are matched by id"
 IDS = "save every id with the row of its item: ids and rows are in different orders"
 LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
 NEGATED = "give similarities (larger means more similar): negate the scores, or reverse the lists"
@@ -282,7 +282,7 @@ def check(data: Input, plan: Plan) -> None:
             found = [(others, ROWS)]
     if found and not trust:
         what, fix = next((one for one in found if one[1] != NO_CAUSE), found[0])
-        raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
+        raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} evaluates it anyway")
     warn(*(what for what, _ in found))
 
 
@@ -306,7 +306,7 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     as_read, words = own(*found.first), WORDS[data.split.way(own.direction)]
     rows = OF_QUERIES if data.split.one_way else ROWS
     by = "" if own.relevance.name == "gt" else f"{own.relevance.name}:"
-    what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))} as read"
+    what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))}"
     if found.at_chance:
         expected = f"chance {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
@@ -333,7 +333,7 @@ def _part_at_chance(found: Sample, words: str) -> str:
     for start in range(0, n - width + 1, max(1, width // 2)):
         part = found.part(start, start + width)
         if part.at_chance:
-            recalls = f"R@10 {_percent(part.recall(10))}, of all {_percent(found.recall(10))}"
+            recalls = f"R@10 {_percent(part.recall(10))}, overall {_percent(found.recall(10))}"
             what = f"{words} recall is at chance for a part of the rows ({recalls})"
             return f"{what}: they are in another order, or belong to other items"
     return ""

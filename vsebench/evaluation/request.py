@@ -353,7 +353,7 @@ def check_input(given: Request) -> None:
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     inputs = [x for x in (given.images, given.scores, given.run) if x is not None]
     if len(inputs) != 1:
-        several = f"more than one of embeddings, {spell('scores')} and {spell('run')}"
+        several = f"embeddings, {spell('scores')} and {spell('run')} exclude each other"
         what = "nothing to evaluate" if not inputs else several
         fix = f"give a file of embeddings, or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
         raise UsageError(what, fix=fix)

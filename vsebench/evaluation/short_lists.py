@@ -131,7 +131,9 @@ def long_enough(
         longer = "give every query a list" if first.missing else "store longer lists"
         if one := index.get(DIRECTIONS[0] if first.direction == ONE_WAY else first.direction):
             where, longer = one.file, f"search more ({spell('index', one.more)})"
-        raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
+        raise BadInput(
+            what, where=where, fix=f"{longer}{',' if otherwise else ' or'} leave these metrics out{otherwise}"
+        )
     if counted := ", ".join(str(s) for s in short if s not in refused):
         warn(f"lists are too short for {counted}; items that are not in them count as not found")
     if not refused:

@@ -94,7 +94,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
     else:
         return
     if fix and not trust:
-        raise BadInput(what, where=where, fix=fix if blocks else f"{fix}; {spell('trust', True)} ranks it as read")
+        raise BadInput(what, where=where, fix=fix if blocks else f"{fix}; {spell('trust', True)} evaluates it anyway")
     warn(what)
 
 

@@ -239,7 +239,7 @@ def _text_format(path: Path, head: bytes, size: int) -> Format:
     except UnicodeDecodeError as error:
         text, odd = "", error.start
     if odd >= 0:
-        what = f"is in no format that vsebench reads, and is not UTF-8 text (byte {odd}; it starts with {head[:8]!r})"
+        what = f"has an unknown format, and is not UTF-8 text (byte {odd}; it starts with {head[:8]!r})"
         raise BadInput(what, where=path, fix=f"save text as UTF-8, and arrays as {suffixes(FORMATS.values())}")
     start = text.lstrip()[:200].lower()
     if start.encode().startswith(WEB_PAGE):

@@ -142,7 +142,7 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
         error.where = error.where or where
         raise
     except Image.UnidentifiedImageError:
-        what = f"cannot be read as an image (no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or damaged)"
+        what = f"cannot be read as an image (not {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or damaged)"
         raise BadInput(what, where=where, fix=fix) from None
     # Pillow raises errors of many classes for damaged files: OSError, SyntaxError, ValueError, struct.error, ...
     except Exception as error:

@@ -211,13 +211,12 @@ def _direction(pairs: Pairs, test: TestSet) -> Direction:
     if max(found.values()) < 0.5 or found["i2t"] == found["t2i"]:
         what = (
             f"it is not clear whether the queries are {test.rows.plural} or {test.columns.plural} of split "
-            f"'{test.name}': {found['i2t']:.0%} of the ids fit i2t, {found['t2i']:.0%} fit t2i"
+            f"'{test.name}': {found['i2t']:.0%} of the ids match as i2t, {found['t2i']:.0%} as t2i"
         )
         fix = f"{pairs.kind.state}, and check the ids"
         if all(side.numbered for side in test.sides) and max(found.values()) < 0.5:
-            fix = (
-                f"give the ids of the rows: {_given(QUERIES)} of queries and a corpus, else {_given(('image', 'text'))}"
-            )
+            both = f"{_given(QUERIES)} for queries and a corpus, else {_given(('image', 'text'))}"
+            fix = f"give the ids of the rows: {both}"
         raise BadInput(what, where=pairs.where, fix=fix)
     return "i2t" if found["i2t"] > found["t2i"] else "t2i"
 

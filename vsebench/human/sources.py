@@ -37,7 +37,7 @@ def check(name: str) -> str:
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
         if source_of(head) is None:
-            raise unknown("relevance", head, [BINARY, *named(), *TITLES])
+            raise unknown("relevance", name.strip(), [BINARY, *named(), *TITLES])
         parse_spec(name)
     return name.strip()
 

@@ -435,11 +435,12 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
     if similarity == "dot":
         return dot, f"inner product as requested ({spread})"
     if similarity == "auto" and unit:
-        return dot, f"vectors have unit length ({spread}): inner product, the cosine up to rounding"
+        return (
+            dot,
+            f"vectors have unit length ({spread}): compared by inner product, which is the cosine up to rounding",
+        )
     cosine = Dot(images.vectors, captions.vectors, cosine=True, known=dot.lengths, words=words)
     if similarity == "cosine":
         return cosine, f"cosine as requested ({spread})"
-    return (
-        cosine,
-        f"vectors are not of unit length ({spread}): cosine; {spell('similarity', 'dot')} uses them as they are",
-    )
+    as_they_are = f"{spell('similarity', 'dot')} uses them as they are"
+    return cosine, f"vectors do not have unit length ({spread}): compared by cosine; {as_they_are}"

@@ -251,7 +251,7 @@ def read(path: Path, parse: Parse) -> list[tuple[str | None, dict[str, Any]]]:
     found = _KIND.match(data)
     kind = "report" if found is None else found[1].decode()
     if kind not in ("report", "joint"):
-        raise BadInput(f"is a document of the kind '{kind}', and no report", where=path, fix=FIX)
+        raise BadInput(f"is a '{kind}' document, not a report", where=path, fix=FIX)
     schema, model = (JOINT_SCHEMA, JointDocument) if kind == "joint" else (SCHEMA, ReportDocument)
     try:
         document = model.model_validate_json(data)

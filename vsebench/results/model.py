@@ -128,10 +128,10 @@ class Lists:
 def check_level(level: float) -> float:
     """The level of an interval in percent, as it is; raises UsageError where it is none, or below 1."""
     if not 0 < level < 100:
-        raise UsageError(f"the level of an interval is {level}", fix="use a percentage such as 95")
+        raise UsageError(f"the confidence level is {level}", fix="use a percentage such as 95")
     if level < 1:
         raise UsageError(
-            f"the level of an interval is {level} %", fix=f"did you mean {100 * level:g}? It is a percentage"
+            f"the confidence level is {level} %", fix=f"did you mean {100 * level:g}? The level is a percentage"
         )
     return level
 
@@ -185,7 +185,7 @@ ARROWS: dict[Direction | None, str] = {
     "i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", ONE_WAY: "query→corpus",
     None: "sum",
 }  # fmt: skip
-UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
+UNITS = "Fractions are printed as percentages, ranks as they are (↓ lower is better)."
 UNDEFINED = "—"
 RANKED = 3  # values from which the second best is marked
 DIGITS = 15  # significant decimal digits that every float64 number has

@@ -129,7 +129,7 @@ class Result:
         path = Path(path)
         if path.suffix.lower() not in ENDINGS:
             fix = f"end the name in {', '.join(ENDINGS)}"
-            raise UsageError(f"no format is called '{path.suffix}'", where=path, fix=fix)
+            raise UsageError(f"unknown format '{path.suffix}'", where=path, fix=fix)
         with write_atomically(path, "w") as stream:
             text: str = getattr(self, f"to_{ENDINGS[path.suffix.lower()]}")()
             stream.write(text.rstrip("\n") + "\n")

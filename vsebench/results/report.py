@@ -113,7 +113,7 @@ class Report(Result):
         if direction is None and ways:
             raise KeyError(f"{metric} was measured in directions: give one, report['{metric}', '{ways[0]}']")
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
-        raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
+        raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; the report has {measured}")
 
     def __contains__(self, key: object) -> bool:
         """Whether ``report[key]`` is a result."""
@@ -150,7 +150,9 @@ class Report(Result):
             title = " · ".join((*above, *(() if found else corrected(self.signature)), heading(view)))
             found.append(_by_metric(title, directions, group))
         by_labels = all(view == LABELS for view, _ in groups)
-        words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
+        words = (
+            "nDCG is printed as a percentage, label distances as they are (↓ lower is better)." if by_labels else UNITS
+        )
         if self.intervals is not None and any(r.interval for r in self.results):
             units = "queries" if by_labels else units_of(self.results)
             words += f" {interval_words(self.intervals, units)}."

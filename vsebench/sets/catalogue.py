@@ -219,7 +219,7 @@ class Tables(SetSource):
         if (built := self.splits(name)) != [name]:
             what = f"'{name}' has {len(languages)} languages, and each is a split"
             return UsageError(what, fix=f"give one of {', '.join(built)}")
-        what = f"split '{name}' is not built here, and no package holds it"
+        what = f"split '{name}' is not built here, and no installed package has it"
         return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
 
     def declared(self, name: str) -> DeclaredSplit:
@@ -234,7 +234,7 @@ class Tables(SetSource):
         what, command = f"split '{split.name}' is not built here, and", f"vsebench data build {split.name} --from FILE"
         if split.order != "package":
             fix = f"run: {command}, where FILE is {' or '.join(split.sources)}"
-            raise MissingPackage(f"{what} no package holds it", fix=fix)
+            raise MissingPackage(f"{what} no installed package has it", fix=fix)
         try:
             return stored.coco_rows() if captions else stored.coco_id_rows()
         except MissingPackage as error:

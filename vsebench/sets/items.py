@@ -44,9 +44,7 @@ MAX_SHARE_OF_FILL = 0.01  # of the other scores that equal the number of the lin
 MAX_SQUARE = 1 << 14  # rows of a square score matrix in which repetition is looked for
 KEY = 32  # numbers at the start of a row by which rows are told apart before they are read to their ends
 PADDED = "leave out the rows or columns of captions that do not exist, and give image_of_text for the others"
-TOGETHER = (
-    "combine the shares of all processes before you save the matrix; one share is not enough for either direction"
-)
+TOGETHER = "gather the scores of all processes before you save the matrix; the part of one process is not enough"
 ONCE = "every image and every text once, with image_of_text"
 
 
@@ -76,11 +74,12 @@ def refuse_layout(raw: Raw, placed: bool) -> None:
     for side, rows, names in zip(raw.sides, raw.arrays, (raw.image_ids, raw.text_ids), strict=True):
         empty = constant_rows(rows) & ~np.isinf(rows[:, 0])
         if 0 < empty.sum() < len(rows) and (dim >= MIN_LINE or not np.nan_to_num(rows[empty]).any()):
-            counted = count_of(int(empty.sum()), f"{side} row is", f"{side} rows are")
-            first = f"first: row {empty.argmax()}{_named(names, empty.argmax())}, {rows[empty.argmax(), 0]:g}"
+            counted = count_of(
+                int(empty.sum()), *(f"of {len(rows):,} {side} rows {verb} constant" for verb in ("is", "are"))
+            )
+            first = f"first: row {empty.argmax()}{_named(names, empty.argmax())}, all {rows[empty.argmax(), 0]:g}"
             fix = f"{PADDED}, or encode these texts again" if side == "text" else "encode these items again"
-            what = f"{counted} one number throughout, of {len(rows):,} ({first})"
-            raise BadInput(what, where=raw.where, fix=fix)
+            raise BadInput(f"{counted} ({first})", where=raw.where, fix=fix)
 
 
 def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
@@ -304,8 +303,8 @@ def uncomputed(scores: Array) -> str:
         empty = constant_lines(lines)
         if empty.any():
             first = int(empty.argmax())
-            words = f"{int(empty.sum()):,} of {len(lines):,} {side}s hold no scores"
-            return f"{words} (first: {side} {first}, {lines[first, 0]:g} throughout)"
+            words = f"{int(empty.sum()):,} of {len(lines):,} {side}s have no scores"
+            return f"{words} (first: {side} {first}, all {lines[first, 0]:g})"
     return ""
 
 

@@ -453,7 +453,7 @@ def _same_images(image: Ids, split: TestSet) -> bool:
 def _coco_captions(split: TestSet) -> tuple[str, ...]:
     """The captions of a custom split whose caption ids are those of COCO 5K."""
     unknown = UsageError(
-        "the captions of a custom split are not known",
+        "the captions of a custom test set are unknown",
         fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption per line, or .jsonl)",
     )
     ids = split.columns.ids

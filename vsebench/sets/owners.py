@@ -353,4 +353,4 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
         )
     words = "one text per image" if times == 1 else f"{'five' if times == 5 else times} texts per image"
     seen = "ids of no known split" if named else "no ids"
-    return np.arange(file.n_text) // times, f"{seen} and no image_of_text: assumed to be {words}, in order"
+    return np.arange(file.n_text) // times, f"{seen} and no image_of_text: assuming {words}, in order"

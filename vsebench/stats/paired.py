@@ -341,5 +341,5 @@ CORRECTIONS: dict[str, Callable[[npt.ArrayLike], Float]] = {"holm": holm, "bh": 
 def _checked(p: npt.ArrayLike) -> Float:
     values = np.asarray(p, np.float64)
     if values.ndim != 1 or (len(values) and not (values.min() >= 0 and values.max() <= 1)):
-        raise UsageError("p-values are a list of numbers from 0 to 1", fix="check what is corrected")
+        raise UsageError("p-values must be a list of numbers from 0 to 1", fix="give the uncorrected p-values")
     return values
