@@ -97,7 +97,7 @@ FOLLOWED: list[Followed | By] = [
         (hostile("texts in that order, trusted"), None),
     ),
     Followed(
-        rf"^give image_ids and text_ids \(or image_id_of_text\) with the rows, so that .*; "
+        rf"^give image_ids and text_ids \(or image_id_of_text\), so that .*; "
         rf"{LIKE}$",
         ev(X, Y[MAJOR]),
         (ev(X, Y[MAJOR], image_id_of_text=OWNER[MAJOR]), I2T),
@@ -157,7 +157,15 @@ FOLLOWED: list[Followed | By] = [
     By(r"^evaluate both in the same way; force=True compares what they share$", "test_vectors_and_a_run_are_compared"),
     By(r"^evaluate both on one test set; vb\.compare", "test_what_has_no_mean_is_refused"),
     By(r"^evaluate it with metrics='MedR', or take one", "test_what_has_no_mean_is_refused"),
-    By(r"^give runs of another system; vb\.compare", "test_a_name_with_seeds_is_one_system"),
+    By(
+        r"^give runs of another system, or, to compare these, names without '@'; ",
+        "test_a_name_with_seeds_is_one_system",
+    ),
+    By(r"^write the run behind the system: A@1:x=FILE$", "test_names_that_hide_what_is_compared_are_refused"),
+    By(r"^leave out mean=True, which is for several test", "test_names_that_hide_what_is_compared_are_refused"),
+    By(r"^give other names, or number the runs of a system: ", "test_names_that_hide_what_is_compared_are_refused"),
+    By(r"^leave out baseline, or tests=False$", "test_names_are_texts_and_a_baseline_needs_tests"),
+    By(r"^evaluate both on one test set; vsebench compare --mean takes", "test_saved_reports_are_shown_again"),
     By(r"^give it a seed of its own, as ours@SEED=FILE, or another name", "test_a_name_with_seeds_is_one_system"),
     By(
         r"^slice by a column of file=FILE that has their numbers$",
