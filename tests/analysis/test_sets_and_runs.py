@@ -268,7 +268,9 @@ def test_equal_sets_without_ids_are_the_same_images_counted_once():
     )
     alone = vb.compare({"a": one, "b": two}, metrics="R@1", permutations=2000).to_frame()
     copies = {f"{name}:{n}": r for n in range(8) for name, r in (("a", one), ("b", two))}
-    found = vb.compare(copies, mean=True, metrics="R@1", permutations=2000).to_frame("tests")
+    compared = vb.compare(copies, mean=True, metrics="R@1", permutations=2000)
+    assert "share images by row number: 0 to 7" in " ".join(compared.notes)
+    found = compared.to_frame("tests")
     assert found.p.tolist() == alone.p.tolist() and found.n.tolist() == [40, 40]
     assert found.error.tolist() == pytest.approx(alone.error.tolist())
 

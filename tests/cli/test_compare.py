@@ -339,7 +339,7 @@ def test_legends_say_what_stands_in_the_table(tmp_path: Path) -> None:
     assert "tests over" not in medians and "Detectable" not in medians and "with its" not in medians
     assert "system minus baseline" in str(compared(files, metrics="R@1", baseline="b"))
     sets = {f"{name}:{n}": vsebench.load(file) for name, file in zip("ab", files, strict=True) for n in "x"}
-    text = str(vsebench.compare(sets, mean=True, metrics="R@1", ci=50, intervals=True))
+    text = " ".join(str(vsebench.compare(sets, mean=True, metrics="R@1", ci=50, intervals=True)).split())
     assert "50 % bootstrap interval of the mean, images drawn" in text and "one set: 95 % BCa" in text
     runs = {"a": vsebench.load(files[0]), "b@0": other, "b@1": reports.report(0.4)}
     assert "Welch" not in str(vsebench.compare(runs, metrics="R@1"))

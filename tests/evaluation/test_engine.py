@@ -470,7 +470,7 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, tmp_path: Path, monkeypa
         return BadInput("bad", where="f.npz", fix="mend it")
 
     ended = error_of(end)
-    assert isinstance(ended, WorkersLost) and "give it memory" in str(ended.fix)
+    assert isinstance(ended, WorkersLost) and "give it more memory" in str(ended.fix)
     assert ended.what.startswith("shard count-0-0-0-9 failed in every attempt: KilledWorker: Attempted to run")
     wrong = error_of(refuse)
     assert isinstance(wrong, BadInput) and (wrong.what, wrong.where, wrong.fix) == ("bad", "f.npz", "mend it")

@@ -177,6 +177,10 @@ class Arranged:
         """Which reports are runs of a system, and what the means are over."""
         pooled = [group for group in self.groups if len(group.runs) > 1]
         said = [f"{group.name}: {len(group.runs)} runs ({_all_names(group.seeds)})" for group in pooled]
+        numbered = [name for name, base in self.bases.items() if base.rows.numbered] if len(self.bases) > 1 else []
+        rows = np.concatenate([self.units[1][name] for name in numbered]) if numbered else np.zeros(0)
+        if len(np.unique(rows)) < len(rows):
+            said.append(f"equal test sets without ids share images by row number: {_all_names(numbered)}")
         owned = [(name, run) for group in self.groups for name, run in zip(group.seeds, group.runs, strict=True)]
         left = [(name, [x for x in self.sets if x not in run]) for name, run in owned]
         lacking = [f"{name} has no {', '.join(missing)}" for name, missing in left if missing]
