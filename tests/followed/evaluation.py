@@ -164,6 +164,7 @@ FOLLOWED: list[Followed | By] = [
     By(r"^write the run behind the system: A@1:x=FILE$", "test_names_that_hide_what_is_compared_are_refused"),
     By(r"^leave out mean=True, which is for several test", "test_names_that_hide_what_is_compared_are_refused"),
     By(r"^give other names, or number the runs of a system: ", "test_names_that_hide_what_is_compared_are_refused"),
+    By(r"^start the scheduler again; the same command with --resume ", "test_a_run_that_ends_early_and_is_continued"),
     By(r"^leave out baseline, or tests=False$", "test_names_are_texts_and_a_baseline_needs_tests"),
     By(r"^evaluate both on one test set; vsebench compare --mean takes", "test_saved_reports_are_shown_again"),
     By(r"^give it a seed of its own, as ours@SEED=FILE, or another name", "test_a_name_with_seeds_is_one_system"),
