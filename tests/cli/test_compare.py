@@ -47,7 +47,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_values_and_tests(three: list[str]) -> None:
     found = compared(three, metrics="R@1,MeanR,RSum")
-    assert keys(found) == [("R@1", "i2t"), ("R@1", "t2i"), ("MeanR", "i2t"), ("MeanR", "t2i"), ("RSum", None)]
+    assert keys(found) == [("R@1", "i2t"), ("MeanR", "i2t"), ("R@1", "t2i"), ("MeanR", "t2i"), ("RSum", None)]
     pairs = (("good", "worse"), ("good", "bad"), ("worse", "bad"))
     assert [(t.metric, t.direction, t.first, t.second) for t in differences(found)] == [
         (*key, *pair) for key in keys(found) for pair in pairs
@@ -102,7 +102,9 @@ def test_a_baseline(three: list[str]) -> None:
     worse, good = (vsebench.load(three[at])["R@1", "i2t"].value for at in (1, 0))
     assert re.search(rf"R@1 +image→text +{100 * worse:.2f} +{100 * good:.2f} ", str(two))
     assert "worse (baseline)" in str(found)
-    assert re.search(r"text→image +\d+\.\d\d\^( \+)? +\d+\.\d\d_ +\d+\.\d\d -", str(found))
+    assert re.search(r"good +\d+\.\d\d\^( \+)? +\d+\.\d\d\^", str(found)) and re.search(
+        r"bad .*\d\.\d\d +-", str(found)
+    )
 
 
 def test_seed_and_threads(three: list[str]) -> None:
@@ -133,7 +135,7 @@ def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) ->
         # the best system is better than the worst in every headline sum
         if test.metric in ("RSum", "1k:RSum") and (test.first, test.second) == ("a", "d"):
             assert test.winner == "a"
-    assert "further metrics, not tested" in cli("compare", *four[:3]).out
+    assert "further metrics are neither tested nor shown" in cli("compare", *four[:3]).out
     text = cli("compare", *four[:2]).out
     assert re.search(r"MRR +text→image .* — ", text)
     assert len(re.findall(r"\n R@1 ", text)) == 2  # one table
@@ -351,3 +353,5 @@ def test_names_are_texts_and_a_baseline_needs_tests(tmp_path: Path, pinned: Pinn
     with pytest.raises(vsebench.VsebenchError) as caught:
         vsebench.compare(files, tests=False, baseline="a")
     pinned(caught.value)
+    with pytest.raises(vsebench.VsebenchError, match="alpha"):
+        vsebench.compare(files, tests=False, alpha=0.01)

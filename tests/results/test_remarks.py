@@ -128,20 +128,19 @@ def test_the_best_is_marked_without_colours(tied: Report) -> None:
         assert "100.00^" in text and "Best with ^" in text and "\x1b" not in text
 
 
-def test_one_table_of_several_systems_in_latex() -> None:
+def test_latex_has_every_table_of_several_systems() -> None:
     world = reports.split()
     judged = {"mine": {"i2t": {100: [1100]}, "t2i": {1100: [100]}}}
     given = {
         name: reports.report(noise, 0, world, metrics="R@1,RSum,mine:mAP@R", judgements=judged, ci=0)
-        for name, noise in (("a", 0.1), ("b", 0.3))
+        for name, noise in (("a", 0.1), ("b", 0.3), ("c", 0.4))
     }
     for more in ({"tests": False}, FEW):
-        first = vb.compare(given, **more).to_latex()
-        assert first.count("tabular}") == 2 and "mAP@R" not in first.replace("% ", "")
-        assert "% 2 further columns are not in this table: metrics chooses its columns" in first
         chosen = vb.compare(given, metrics="R@1,mine:mAP@R", **more).to_latex()
-        assert chosen.count("tabular}") == 2 and "further columns" not in chosen
-        assert "{image$\\to$text}" in chosen and "{mine, image$\\to$text}" in chosen
+        assert chosen.count("begin{tabular}") == 2 and "· ground truth" in chosen and "· mine" in chosen
+        assert chosen.count("image$\\to$text") == 2
+    two = vb.compare(dict(list(given.items())[:2]), **FEW).to_latex()
+    assert two.count("begin{tabular}") == 1 and "difference" in two and "p (holm)" in two
 
 
 def test_plots_have_the_numbers_of_the_results(monkeypatch: pytest.MonkeyPatch, tied: Report, refuses: Refuses) -> None:

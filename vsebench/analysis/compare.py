@@ -6,11 +6,12 @@ are in ``one_table``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import UsageError, count_of, unknown
 from ..evaluation.assemble import Key, is_median, queries_alone, some_names
@@ -21,7 +22,7 @@ from ..relevance.sources import SOURCES
 from ..results import table
 from ..results.model import UNDEFINED, UNITS, Resampling, interval_kind, interval_words
 from ..results.render import Result
-from ..results.table import Entry, Table, Text, Value, arrow, in_order, named, of_paper, way
+from ..results.table import Entry, Table, Text, Value, arrow, way, wide
 from ..stats import paired
 from . import systems as shared
 from .one_table import in_one_table, over_runs, runs_words, title_of, units_of_keys, value_of
@@ -106,9 +107,10 @@ def compare(
     rules = Rules(0 if permutations is None else permutations, correction, alpha, float(ci), resamples, seed)
     systems = shared.load_systems(reports, more, 2 if tests else 1)
     if not tests:
-        if baseline is not None:
-            fix = f"leave out {spell('baseline')}, or tests=False"
-            raise UsageError("nothing is tested against a baseline without tests", fix=fix)
+        usual = inspect.signature(compare).parameters
+        of_tests = dict(baseline=baseline, correction=correction, alpha=alpha, permutations=permutations)
+        if given := [name for name, value in of_tests.items() if value != usual[name].default]:
+            raise UsageError(f"{given[0]} needs tests", fix=f"leave out {given[0]}, or tests=False")
         return in_one_table(systems, metrics, intervals=intervals, force=force, mean=mean, level=rules.level)
     return tested(
         systems, metrics, rules, baseline=baseline, intervals=intervals, force=force, mean=mean, threads=threads,
@@ -257,46 +259,29 @@ def tested(
         "systems": names, "signatures": [group.first.report.signature for group in every.groups],
         "baseline": baseline, "rules": asdict(rules),
     }  # fmt: skip
-    layout = _of_sets if mean else _of_one_set
-    tables, paper = layout(of, shared.chosen(metrics))
     return Result(
-        kind="comparison", title=f"Comparison on {title_of(every)}", tables=tables,
+        kind="comparison", title=f"Comparison on {title_of(every)}", tables=(_of_sets if mean else _of_one_set)(of),
         main="values" if mean else "tests",
-        settings=settings, paper=paper, systems=tuple(names), notes=tuple(notes), warnings=(*warnings, *weak),
+        settings=settings, systems=tuple(names), notes=tuple(notes), warnings=(*warnings, *weak),
     )  # fmt: skip
 
 
-def _of_one_set(of: _Tested, named_: bool) -> tuple[list[Table], tuple[Table, ...]]:
-    """The tables, and the one of a paper. Of two systems one table: values, difference and p-value. Of more systems
-    their values with marks of significance, and against a baseline one table of tests a system.
+def _of_one_set(of: _Tested) -> list[Table]:
+    """Of two systems one table: values, difference and p-value. Of more systems their values with marks of
+    significance, and against a baseline one table of tests a system.
     """
-    split, headings = title_of(of.every), _headings(of)
-    columns = in_order([key for key in of.rows if key in of.chosen])
-    note = _values_legend(of)
-    paper = of_paper(split, headings, columns, named_, note, lambda key: of.values[key], of.intervals)  # type: ignore[index]
-    return [*_values(of, note), *_tests(of)], (paper,)
+    rows = [Text(shown, name) for shown, name in zip(_headings(of), of.names, strict=True)]
+    title, shown = f"{title_of(of.every)} · {len(of.names)} systems", len(of.names) > 2
+    further = [key for key in of.rows if key not in of.chosen]
+    note = _values_legend(of, {of.labels[metric] for metric, _ in further})
+    keys = [key for key in of.rows if key in of.chosen]
 
+    def values_of(key: Any) -> list[Value]:
+        return of.values[key]
 
-def _values(of: _Tested, note: str) -> Iterator[Table]:
-    """The metrics that are tested, with marks, and a table of the others if there are any."""
-    above = f"{title_of(of.every)} · {len(of.names)} systems"
-    systems = zip(_headings(of), of.names, strict=True)
-    columns = (
-        table.Column("metric", words=True),
-        table.Column("direction", words=True),
-        *(table.Column(text, fields={"system": name}) for text, name in systems),
-    )
-    further = f"Not tested. Use {spell('metrics', 'NAME,...')} or {spell('metrics', 'all')}."
-    for title, legend, some in (
-        (above, note, [key for key in of.rows if key in of.chosen]),
-        (f"{above} · further metrics, not tested", further, [key for key in of.rows if key not in of.chosen]),
-    ):
-        rows: list[tuple[Entry, ...]] = [(named(key[0]), way(key[1]), *of.values[key]) for key in some]
-        if rows:
-            yield Table(
-                "values", title, columns, tuple(rows), notes=(legend,), best="row", brackets=of.intervals,
-                shown=len(of.names) > 2,
-            )  # fmt: skip
+    tables = wide(title, "system", rows, keys, values_of, note, brackets=of.intervals, shown=shown)
+    # of metrics that are not tested only records
+    return [*tables, *wide(title, "system", rows, further, values_of, "", shown=False), *_tests(of)]
 
 
 def _headings(of: _Tested) -> list[str]:
@@ -319,14 +304,17 @@ def _significant(of: _Tested) -> str:
     return f"{said}{counted} over runs, whose smallest possible p is {smallest:.2g}{how}"
 
 
-def _values_legend(of: _Tested) -> str:
+def _values_legend(of: _Tested, further: Collection[str]) -> str:
     if of.baseline is None:
         marks = "A letter marks a value that is significantly better than that system's"
     else:
         marks = f"+ and - mark values significantly better and worse than those of {of.names[of.baseline]}"
     said = f" {interval_words(of.how, of.units)}." if of.intervals and of.how else ""
     said = f" {runs_words(of.every, of.rules.level * of.intervals)}" if of.every.by_runs else said
-    return f"{UNITS} {marks}: {_significant(of)}.{said}" if of.any_test else f"{UNITS}{said}"
+    said = f"{UNITS} {marks}: {_significant(of)}.{said}" if of.any_test else f"{UNITS}{said}"
+    chosen = f"{spell('metrics', 'NAME,...')} or {spell('metrics', 'all')}"
+    count = count_of(len(further), "further metric is", "further metrics are")
+    return f"{said} {count} neither tested nor shown: use {chosen}." if further else said
 
 
 def _tests(of: _Tested) -> Iterator[Table]:
@@ -411,11 +399,11 @@ def _letters(of: _Tested) -> list[str]:
 # --- over several test sets --------------------------------------------------------------------------------------
 
 
-def _of_sets(of: _Tested, _named: bool) -> tuple[list[Table], tuple[Table, ...]]:
+def _of_sets(of: _Tested) -> list[Table]:
     """One table a metric and direction: a row a system, a column a test set; the tests are records."""
     tables = [_over_sets(of, key) for key in of.rows]
     tables[-1] = replace(tables[-1], notes=(_sets_legend(of),))
-    return [*tables, *_tests(of)], ()
+    return [*tables, *_tests(of)]
 
 
 def _over_sets(of: _Tested, key: Key) -> Table:

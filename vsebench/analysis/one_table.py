@@ -14,7 +14,7 @@ from ..results.charts import curves
 from ..results.model import UNITS, MetricName, Resampling, bracketed, interval_kind, interval_words, printed
 from ..results.render import Result
 from ..results.report import corrected
-from ..results.table import Table, Text, Value, in_order, of_paper, wide
+from ..results.table import Text, Value, wide
 from ..sets.published import SETS
 from ..stats import paired
 from ..types import ONE_WAY
@@ -55,7 +55,7 @@ def in_one_table(
     every, keys, notes, warnings = every.alike(metrics, force, of_queries=False)
     if metrics is None and not ranks:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
-    keys, how = in_order(keys), systems[0].report.intervals
+    how = systems[0].report.intervals
     behind = [MEAN] if every.several and every.averaged else []
     rows = [(group, name) for group in every.groups for name in (*group.sets, *behind)]
     alike = every.by_runs or shared.made_alike(every.systems) is not None
@@ -73,19 +73,14 @@ def in_one_table(
     same = {_how(group) for group in every.groups}
     title = " · ".join(filter(None, (split, *same))) if len(same) == 1 else split
     labels = [_label(every, row, len(same) > 1) for row in rows]
-    heading = _heading(every)
     note = _values_note(every, how, intervals, level, units_of_keys(keys))
-    views = list(dict.fromkeys(metric.view for metric, _ in keys))
-    of_views = [[key for key in keys if key[0].view == view] for view in views]
-    tables = [_headed(wide(title, labels, some, values_of, brackets=intervals), heading) for some in of_views]
-    tables[-1] = replace(tables[-1], notes=(note,))
-    paper = of_paper(title, labels, keys, shared.chosen(metrics), note, values_of, intervals)
+    tables = wide(title, _heading(every), labels, keys, values_of, note, brackets=intervals)
     curved = {key: [one.results.get(key) for one in systems] for key in systems[0].results}
     drawn = curves({key: [r for r in of if r] for key, of in curved.items() if all(of)}) if every is given else []
     names = tuple(one.name for one in systems)
     return Result(
         kind="joint", title=f"Systems on {split}", tables=tables, main="values", settings={"split": split},
-        paper=(_headed(paper, heading),), panels=drawn, systems=names,
+        panels=drawn, systems=names,
         reports={one.name: one.report for one in systems}, notes=(*every.notes, *more, *notes), warnings=warnings,
     )  # fmt: skip
 
@@ -130,10 +125,6 @@ def _heading(every: Arranged) -> str:
         return "system"
     name = "language" if every.languages else "test set"
     return f"system · {name}" if every.groups[0].name else name
-
-
-def _headed(one: Table, heading: str) -> Table:
-    return replace(one, columns=(replace(one.columns[0], heading=heading), *one.columns[1:]))
 
 
 def _how(group: Group) -> str:

@@ -107,7 +107,7 @@ def page(
     agreeing = keys if metrics is not None else _keys_of(headlines(m for m, _ in keys if m.unit != "rank"), keys)
     parts = (summary, *_agreement(systems, agreeing, how, threads), _identity(systems))
     of_set = systems[0].report.split
-    heading = f"Evaluation on {of_set}" if title is None else title
+    heading = (title or "").strip() or f"Evaluation on {of_set}"
     warned = tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)]))
     panels = tuple(panel for part in parts for panel in part.panels)
     return Result(
@@ -203,14 +203,13 @@ def _summary(
     tables = tested(
         systems, metrics, rules, intervals=True, shown=True, runs=False, force=force, threads=threads
     ).tables
-    first, *others = visible(tables)  # of two systems with their tests, of more with marks
-    further = [table for table in others if table.name == first.name]
-    tests = [table for table in others if table not in further]
-    folded: list[tuple[str, Sequence[Table]]] = [("Further metrics, not tested", further)] if further else []
-    folded += [("Tests of every pair of systems", tests)] if tests else []
+    seen = visible(tables)
+    first = [table for table in seen if table.name == seen[0].name]  # values with marks, or tests of two systems
+    tests = [table for table in seen if table not in first]
+    folded: list[tuple[str, Sequence[Table]]] = [("Tests of every pair of systems", tests)] if tests else []
     folded += [(f"All values of {s.name}", s.report.tables) for s in systems]
-    records = [table if table is first else replace(table, shown=False) for table in tables]
-    return Part("summary", "Summary", tables=(first,), folded=tuple(folded)), records
+    records = [table if table in first else replace(table, shown=False) for table in tables]
+    return Part("summary", "Summary", tables=tuple(first), folded=tuple(folded)), records
 
 
 def _with_charts(

@@ -380,11 +380,6 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
     return list(dict.fromkeys(chosen)), warnings
 
 
-def chosen(names: Names | None) -> bool:
-    """Whether some metrics are named; ``all`` names none."""
-    return names is not None and "all" not in (word.lower() for word in words(names))
-
-
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
     """The shared keys of a name or suite."""
     metrics = _metrics_of(word, shared)

@@ -37,7 +37,6 @@ class Result:
         tables: what it shows; all formats are made of them.
         main: the name of the tables whose records ``to_frame`` and CSV have.
         settings: what its JSON document has beside tables, notes and warnings, as plain values.
-        paper: the tables in LaTeX, where they are others.
         panels: its charts.
         systems: the names of what the charts compare.
         page: makes its HTML, where that has more than the tables.
@@ -51,7 +50,6 @@ class Result:
     tables: Sequence[Table]
     main: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    paper: tuple[Table, ...] = ()
     panels: Sequence[charts.Panel] = field(default_factory=tuple)
     systems: tuple[str, ...] = ()
     page: Callable[[], str] | None = field(default=None, repr=False)
@@ -87,8 +85,8 @@ class Result:
         return pd.DataFrame.from_records(self.records(table))
 
     def to_latex(self) -> str:
-        """One ``tabular`` a table, for the package booktabs; of several systems one in all."""
-        return latex.latex(visible([*(self.paper or self.tables), *remarks(self.notes, self.warnings)]))
+        """One ``tabular`` a table, for the package booktabs."""
+        return latex.latex(self._complete())
 
     def to_markdown(self) -> str:
         """GitHub-flavoured tables."""

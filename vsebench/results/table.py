@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from ..errors import count_of, printable
-from ..options import spell
+from ..errors import printable
 from ..relevance.sources import heading
 from ..types import Direction
 from .model import ARROWS, RANKED, UNDEFINED, Form, MetricName, bracketed, printed, signed
@@ -310,53 +309,38 @@ def _ends(value: Value) -> dict[str, float | None]:
 
 
 Key = tuple[MetricName, Direction | None]
-K = TypeVar("K", bound=Key)
 ValuesOf = Callable[[Key], Sequence[Entry]]
 DIRECTIONS = tuple(ARROWS)  # the order of columns
 
 
-def in_order(keys: Iterable[K]) -> list[K]:
-    """The columns of one set of judgements or gains together, in the order of their first ones, by direction."""
-    keys = list(keys)
-    views = list(dict.fromkeys(metric.view for metric, _ in keys))
-    return sorted(keys, key=lambda key: (views.index(key[0].view), DIRECTIONS.index(key[1])))
-
-
-def wide(split: str, systems: Sequence[Entry], keys: Sequence[Key], values_of: ValuesOf, **more: Any) -> Table:
-    """A table with directions above the metrics, and their set of judgements or gains where there are several.
+def wide(
+    title: str, lead: str, rows: Sequence[Entry], keys: Sequence[Key], values_of: ValuesOf, note: str, **more: Any
+) -> list[Table]:
+    """Systems in rows and metrics in columns: a table for every set of judgements or gains.
 
     Args:
-        split: in the title, with the set of judgements or gains of the columns if they have one in common.
-        systems: names, one a row.
-        keys: metrics and directions, one a column; neighbours of one direction share a heading.
-        values_of: the values of a column, one a system.
-        more: of the table.
+        title: above each table, before its set of judgements or gains.
+        lead: heading of the first column.
+        rows: names of the systems.
+        keys: metrics and directions; the columns of one direction share a heading.
+        values_of: the values of a metric and direction, one a row.
+        note: below the last table.
+        more: of the tables.
     """
-    views = {m.view: heading(m.view) for m, _ in keys}
-    columns = [Column("system", words=True)]
-    for metric, direction in keys:
-        view = views[metric.view] if len(views) > 1 and metric.view != "gt" else ""
-        above = ", ".join(filter(None, (view, "" if direction is None else ARROWS[direction])))
-        fields = {"metric": str(metric), "direction": direction}
-        columns.append(Column(metric.name + arrow(metric.higher_is_better), fields=fields, group=above))
-    rows = tuple((name, *row) for name, row in zip(systems, zip(*map(values_of, keys), strict=True), strict=True))
-    title = f"{split} · {next(iter(views.values()))}" if len(views) == 1 else split
-    return Table("values", title, tuple(columns), rows, best="column", **more)
-
-
-def of_paper(
-    split: str,
-    systems: Sequence[Entry],
-    keys: Sequence[Key],
-    named: bool,
-    note: str,
-    values_of: ValuesOf,
-    intervals: bool,
-) -> Table:
-    """The one table of a paper: all columns where they were named, otherwise those of the first view, with a note."""
-    shown = [key for key in keys if named or key[0].view == keys[0][0].view]
-    notes = [note]
-    if left := len(keys) - len(shown):
-        counted = count_of(left, "further column is", "further columns are")
-        notes.append(f"{counted} not in this table: {spell('metrics')} chooses its columns.")
-    return wide(split, systems, shown, values_of, notes=tuple(notes), brackets=intervals)
+    found = []
+    views = list(dict.fromkeys(metric.view for metric, _ in keys))
+    for view in views:
+        own = sorted((key for key in keys if key[0].view == view), key=lambda key: DIRECTIONS.index(key[1]))
+        columns = [Column(lead, words=True)]
+        for metric, direction in own:
+            fields = {"metric": str(metric), "direction": direction}
+            above = "" if direction is None else ARROWS[direction]
+            columns.append(Column(metric.name + arrow(metric.higher_is_better), fields=fields, group=above))
+        lines = zip(rows, *map(values_of, own), strict=True)
+        notes = (note,) * (view == views[-1])
+        found.append(
+            Table(
+                "values", f"{title} · {heading(view)}", tuple(columns), tuple(lines), best="column", notes=notes, **more
+            )
+        )
+    return found
