@@ -25,8 +25,8 @@ from ..results.render import Result
 from ..results.table import Entry, Table, Text, Value, arrow, way, wide
 from ..stats import paired
 from . import systems as shared
-from .one_table import in_one_table, over_runs, runs_words, title_of, units_of_keys, value_of
-from .sets_and_runs import UNKNOWN, Arranged, arrange, check_once
+from .one_table import MEAN, Row, in_one_table, runs_words, title_of, units_of_keys, values_in
+from .sets_and_runs import Arranged, arrange, check_once
 from .systems import Names, OneReport, Reports, System
 from .tests_between import CORRECTED, Difference, Rules, between, permutations_for
 
@@ -180,17 +180,13 @@ class _Tested:
         return {key: self._values(key) for key in self.rows}
 
     def _values(self, key: Key) -> list[Value]:
-        brackets = self.intervals or self.every.several
-        means = self.every.mean_intervals(key, self.rules.intervals) if self.every.several else []
-        found = []
-        for at, (group, mark) in enumerate(zip(self.every.groups, _marks(self, key), strict=True)):
-            values, better = group.means(key, self.every.averaged), key[0].higher_is_better
-            if self.every.by_runs:
-                found.append(over_runs(values, key[0], self.rules.level, better, brackets, mark))
-            else:
-                ends = means[at][0] if means else group.results(key, "")[0].interval
-                found.append(Value(values[0], key[0].unit, ends, better, mark=mark))
-        return found
+        rows = [(group, MEAN if self.every.several else "") for group in self.every.groups]
+        values = self.in_rows(key, rows)
+        return [replace(value, mark=mark) for value, mark in zip(values, _marks(self, key), strict=True)]
+
+    def in_rows(self, key: Key, rows: Sequence[Row]) -> list[Value]:
+        """The values of a metric in some rows, see ``one_table.values_in``."""
+        return values_in(self.every, rows, key, self.rules.intervals, self.intervals, self.rules.level)
 
 
 def tested(
@@ -407,9 +403,8 @@ def _of_sets(of: _Tested) -> list[Table]:
 
 
 def _over_sets(of: _Tested, key: Key) -> Table:
-    metric, better, level = key[0], key[0].higher_is_better, of.rules.level
-    name = of.labels[metric]
-    fields = {"metric": name, "direction": key[1]}
+    metric, better = key[0], key[0].higher_is_better
+    fields = {"metric": of.labels[metric], "direction": key[1]}
     ranked = of.baseline is None and len(of.names) > 1
     columns = (
         table.Column("system", words=True),
@@ -417,14 +412,13 @@ def _over_sets(of: _Tested, key: Key) -> Table:
         table.Column("mean", fields={**fields, "set": "mean"}),
         *([table.Column("place", "")] if ranked else []),
     )
+    places = [(group, name) for group in of.every.groups for name in group.sets]
+    values = dict(zip(places, of.in_rows(key, places), strict=True))
     rows: list[tuple[Entry, ...]] = []
     for at, (group, mean) in enumerate(zip(of.every.groups, of.values[key], strict=True)):
         cells: list[Entry] = [group.name]
-        for one in of.every.sets:
-            cell = Value(None, metric.unit)
-            if one in group.sets:
-                cell = value_of(of.every, (group, one), key, UNKNOWN, of.intervals, level)
-            cells.append(replace(cell, interval=cell.interval if of.intervals else None, higher_is_better=better))
+        for name in of.every.sets:
+            cells.append(replace(values.get((group, name), Value(None, metric.unit)), higher_is_better=better))
         tests = [x for x in of.found if x.key == key and at in (x.first, x.second)]
         place = 1 + sum(x.winner not in (None, at) for x in tests)
         facts = {**mean.facts, "place": place} if ranked else mean.facts
@@ -432,8 +426,8 @@ def _over_sets(of: _Tested, key: Key) -> Table:
         rows.append(tuple(cells))
     heading = way(key[1]).shown if key[1] else "both directions"
     counted = f"{count_of(len(of.names), 'system')}, {count_of(len(of.every.sets), 'test set')}"
-    title = f"{name}, {heading} · {counted}"
-    return Table("values", title, columns, tuple(rows), best="column")
+    title = f"{of.labels[metric]}, {heading} · {counted}"
+    return Table("values", title, columns, tuple(rows), best="column", brackets=of.intervals)
 
 
 def _sets_legend(of: _Tested) -> str:

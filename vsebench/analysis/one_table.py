@@ -19,11 +19,10 @@ from ..sets.published import SETS
 from ..stats import paired
 from ..types import ONE_WAY
 from . import systems as shared
-from .sets_and_runs import UNKNOWN, Arranged, Group, Mean, arrange
+from .sets_and_runs import Arranged, Group, arrange
 from .systems import Names, System
 
 MEAN = "macro mean"  # of languages, or of test sets
-TIED = "="  # mark of a mean that is not distinguishable from the best
 Row = tuple[Group, str]  # of a table of values: a system, or one of its test sets, or their mean (``MEAN``)
 
 
@@ -63,11 +62,9 @@ def in_one_table(
         intervals and not alike
     )
     intervals = intervals and alike
-    means = {key: every.mean_intervals(key, how) for key in keys} if every.several else {}
 
     def values_of(key: Any) -> list[Value]:
-        of_group = dict(zip(every.groups, means.get(key, [UNKNOWN] * len(every.groups)), strict=True))
-        return [value_of(every, row, key, of_group[row[0]], intervals, level) for row in rows]
+        return values_in(every, rows, key, how, intervals, level)
 
     split = title_of(every)
     same = {_how(group) for group in every.groups}
@@ -85,32 +82,44 @@ def in_one_table(
     )  # fmt: skip
 
 
-def value_of(every: Arranged, row: Row, key: Key, mean: Mean, intervals: bool, level: float) -> Value:
-    """A value of a row; only means are compared where there are some."""
-    (group, name), metric = row, key[0]
-    of_mean = name == MEAN
-    better = metric.higher_is_better if of_mean or not every.several else None
-    if every.by_runs:
-        found = [r.value for r in group.results(key, name)]
-        values = group.means(key, every.averaged) if of_mean else found
-        return over_runs(values, metric, level, better, intervals or of_mean)
-    if of_mean:
-        (value,), (ends, tied) = group.means(key, every.averaged), mean
-        return Value(value, metric.unit, ends, better, mark=TIED * tied, aside=bracketed(ends, metric.unit))
-    (result,) = group.results(key, name)
-    return Value(result.value, metric.unit, result.interval, better)
+def values_in(
+    every: Arranged, rows: Sequence[Row], key: Key, how: Resampling | None, intervals: bool, level: float
+) -> list[Value]:
+    """The values of a metric in some rows.
+
+    Args:
+        every: the systems.
+        rows: systems, their test sets, or the means over these.
+        key: metric and direction.
+        how: the resampling of the intervals of means.
+        intervals: the intervals of runs are shown; those of means always are.
+        level: of intervals over runs, in percent.
+    """
+    of_means = every.mean_intervals(key, how) if any(name == MEAN for _, name in rows) else []
+    means, metric, found = dict(zip(every.groups, of_means, strict=False)), key[0], list[Value]()
+    for group, name in rows:
+        better = metric.higher_is_better if name == MEAN or not every.several else None  # else only means are compared
+        of_mean = group.means(key, every.averaged) if name == MEAN else []
+        results = [] if name == MEAN else group.results(key, name)
+        if every.by_runs:
+            values = of_mean or [result.value for result in results]
+            found.append(over_runs(values, metric, level, better, intervals or name == MEAN))
+        elif of_mean:
+            ends = means[group]
+            found.append(Value(of_mean[0], metric.unit, ends, better, aside=bracketed(ends, metric.unit)))
+        else:
+            found.append(Value(results[0].value, metric.unit, results[0].interval, better))
+    return found
 
 
-def over_runs(
-    values: Sequence[float], metric: MetricName, level: float, better: bool | None, brackets: bool, mark: str = ""
-) -> Value:
+def over_runs(values: Sequence[float], metric: MetricName, level: float, better: bool | None, brackets: bool) -> Value:
     """The mean over runs, with their standard deviation and the t interval."""
     ends = paired.t_interval(values, level)
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
     words = [] if spread is None else [f"± {printed(spread, metric.unit)}"]
     words += [bracketed(ends, metric.unit)] * (brackets and ends is not None)
     facts = {"sd": spread, "runs": len(values)}
-    return Value(float(np.mean(values)), metric.unit, ends, better, mark=mark, aside=" ".join(words), facts=facts)
+    return Value(float(np.mean(values)), metric.unit, ends, better, aside=" ".join(words), facts=facts)
 
 
 def title_of(every: Arranged) -> str:
@@ -157,11 +166,10 @@ def _values_note(every: Arranged, how: Resampling | None, intervals: bool, level
         return UNITS
     if not means:
         return f"{UNITS} {interval_words(how, units)}."
-    tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
     of_means = replace(how, method="percentile")
     both = intervals and how != of_means
     words = interval_words(how if both else of_means, units) + f", of means {interval_kind(of_means)}" * both
-    return f"{UNITS} {words}.{tied * (len(every.groups) > 1)}"
+    return f"{UNITS} {words}."
 
 
 def runs_words(every: Arranged, level: float) -> str:

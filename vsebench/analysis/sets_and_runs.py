@@ -75,9 +75,7 @@ class Group:
         return [math.fsum(run[name].results[key].value for name in sets) / len(sets) for run in self.runs]
 
 
-# The interval of a mean over test sets, and whether that of its difference to the best mean includes 0.
-Mean = tuple[tuple[float, float] | None, bool]
-UNKNOWN: Mean = (None, False)
+Ends = tuple[float, float] | None  # of an interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +190,11 @@ class Arranged:
         partial = f"the macro mean is over {len(self.averaged)} of the {number} languages of {self.languages}"
         return [*said, partial] if len(self.averaged) < number else said
 
-    def mean_intervals(self, key: Key, how: Resampling | None, threads: int | None = None) -> list[Mean]:
-        """The intervals of the means of one metric, one a system; none of medians, and of systems with runs."""
+    def mean_intervals(self, key: Key, how: Resampling | None) -> list[Ends]:
+        """The intervals of the means of one metric, one a system; None for medians, and for systems with runs."""
         metric = key[0]
         if how is None or not self.averaged or is_median(metric) or metric.family.of_lists or self.by_runs:
-            return [UNKNOWN for _ in self.groups]
+            return [None for _ in self.groups]
         columns: list[Column] = []
         sums: list[Sum] = []
         for group in self.groups:
@@ -204,13 +202,8 @@ class Arranged:
             sums.append(dict.fromkeys(range(len(columns), len(columns) + len(parts)), metric.weight / len(self.bases)))
             for part, name in parts:
                 columns.append(self.placed(name, column_of(part, group.runs[0][name], self.bases[name])))
-        values = [group.means(key, self.averaged)[0] for group in self.groups]
-        best = sums[values.index((max if metric.higher_is_better else min)(values))]
-        against = [{**{i: -weight for i, weight in best.items()}, **one} for one in sums]
-        ready = prepare(columns, self.units[0], [*sums, *against])
-        ends = bootstrap.intervals(ready, how.level, how.resamples, how.seed, threads)[ready.size :]
-        pairs = zip(sums, ends, ends[len(sums) :], strict=False)
-        return [(interval(own), one is not best and bool(away[0] <= 0 <= away[1])) for one, own, away in pairs]
+        ready = prepare(columns, self.units[0], sums)
+        return [interval(x) for x in bootstrap.intervals(ready, how.level, how.resamples, how.seed)[ready.size :]]
 
 
 def arrange(systems: Sequence[System], mean: bool = False, languages: bool = False, runs: bool = True) -> Arranged:
