@@ -296,7 +296,7 @@ def test_ties_and_items_that_cannot_be_right_are_warned_of(recwarn: Any) -> None
     result = vb.choice({"m": [[1, 1], [1, 0]]}, set=items, ci=0)
     assert one_of(result, "all items").ties == 1
     assert "1 item has the right caption twice, which is always a tie (first: 0)" in result.warnings
-    assert any("m: ties, which count as wrong: 1 of 2 choices" in str(w.message) for w in recwarn)
+    assert any("m: 1 of 2 choices are ties, which count as wrong" in str(w.message) for w in recwarn)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -304,8 +304,8 @@ def test_half_precision_is_named_for_its_own_ties_only(dtype: Any) -> None:
     items = [{"image": "a", "captions": ["x", "y"]}, {"image": "b", "captions": ["x", "y", "z"]}]
     scores = np.array([[0.3, 0.3, 0.0], [0.7, 0.1, 0.2]], dtype)
     (said,) = vb.choice({"m": scores}, set=items, ci=0).warnings
-    few = "; the scores have no more digits than half precision has, and so tie often"
-    assert said == f"m: ties, which count as wrong: 1 of 2 choices{few if dtype == np.float16 else ''}"
+    few = "; the scores have half precision, which makes ties frequent"
+    assert said == f"m: 1 of 2 choices are ties, which count as wrong{few if dtype == np.float16 else ''}"
 
 
 def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any) -> None:

@@ -329,20 +329,20 @@ def test_saved_reports_are_shown_again(tmp_path: Path, pinned: Pinned) -> None:
 def test_legends_say_what_stands_in_the_table(tmp_path: Path) -> None:
     files = reports.files(tmp_path, a=0.1, b=0.5)
     text = " ".join(str(compared(files, metrics="R@1,MedR", ci=99, intervals=True)).split())
-    assert "In brackets: 95 % BCa bootstrap interval over images" in text and "its 99 % bootstrap" in text
+    assert "In brackets: 95 % BCa bootstrap interval over images" in text and "with 99 % bootstrap" in text
     assert "before correction" in text and "— exact" not in text
     every: list[dict[str, Any]] = [{}, {"tests": False}]
     for more in every:
         other = reports.report(0.3, ci=90)
         mixed = vsebench.compare({"a": vsebench.load(files[0]), "b": other}, metrics="R@1", intervals=True, **more)
-        assert "were made in different ways" in " ".join(mixed.notes) and "BCa" not in str(mixed)
+        assert "or used other settings" in " ".join(mixed.notes) and "BCa" not in str(mixed)
     assert "before correction" not in str(compared(files, metrics="R@1", correction="none"))
     medians = str(compared(files, metrics="MedR"))
     assert "tests over" not in medians and "Detectable" not in medians and "with its" not in medians
     assert "system minus baseline" in str(compared(files, metrics="R@1", baseline="b"))
     sets = {f"{name}:{n}": vsebench.load(file) for name, file in zip("ab", files, strict=True) for n in "x"}
     text = " ".join(str(vsebench.compare(sets, mean=True, metrics="R@1", ci=50, intervals=True)).split())
-    assert "50 % bootstrap interval of the mean, images drawn" in text and "one set: 95 % BCa" in text
+    assert "50 % bootstrap interval of the mean, images drawn" in text and "single sets: 95 % BCa" in text
     runs = {"a": vsebench.load(files[0]), "b@0": other, "b@1": reports.report(0.4)}
     assert "Welch" not in str(vsebench.compare(runs, metrics="R@1"))
 

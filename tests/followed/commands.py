@@ -191,13 +191,13 @@ FOLLOWED: list[Followed | By] = [
         ("eval e.npz --json", I2T),
     ),
     Followed(
-        r"^evaluate both in the same way; --force compares what they share$",
+        r"^evaluate both with the same settings; --force compares them anyway$",
         (made("a", "ties"), "compare a.json ties.json"),
         ("compare a.json ties.json --force", "R@1"),
         (ALL, "compare a.json b.json", "R@1"),
     ),
     Followed(
-        r"^evaluate both on one test set; vsebench compare --mean takes several.* --force compares the queries",
+        r"^evaluate both on one test set; vsebench compare --mean compares over.* --force compares the shared queries",
         (made("a", "b", "part"), "compare a.json part.json"),
         ("compare a.json b.json", "R@1"),
         ("compare A:one=a.json B:one=b.json A:two=part.json B:three=part.json --mean", "3 test sets"),
@@ -209,7 +209,7 @@ FOLLOWED: list[Followed | By] = [
         ("compare a.json b.json --metrics R@5", "R@5"),
     ),
     Followed(
-        r"^name two metrics, as in --pair R@1,eccv:mAP@R$",
+        r"^give two metrics, as in --pair R@1,eccv:mAP@R$",
         (ALL, "agree a.json b.json c.json --pair R@1"),
         ("agree a.json b.json c.json --pair R@1,MRR", "MRR"),
     ),
@@ -291,7 +291,7 @@ FOLLOWED: list[Followed | By] = [
         (write("t.txt", "q1 Q0 d1 1 9.5\n" + "q1 Q0 d2 2 8.5 tag\n" * 9), "inspect t.txt"),
         (E, "eval e.npz --judgements m=t.txt --metrics m:R@1", BadInput),
     ),
-    By(r"^give JSON lines with these ids \(\.jsonl\), or the lengths", "test_captions_of_a_custom_split"),
+    By(r"^give JSON lines with these ids \(\.jsonl\), or a column of lengths", "test_captions_of_a_custom_split"),
     Followed(r"^run: vsebench --help$", "help", ("--help", "Usage")),
     Followed(
         r"^separate names by commas: --metrics R@1,R@5,recall$",

@@ -202,7 +202,7 @@ def asked(tmp_path_factory):
 
 def test_queries_and_documents(browser, asked):
     path, page, report = asked
-    assert any("does not hold judgements" in note for note in page.notes)
+    assert any("do not hold judgements" in note for note in page.notes)
     assert "&lt;b&gt;Ours&lt;/b&gt; &amp; \\u202etheirs</h1>" in page.to_html()
     assert "&lt;b&gt;Ours&lt;/b&gt; &amp; \\u202etheirs</title>" in page.to_html()
     with browser.open(path) as shown:

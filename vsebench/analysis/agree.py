@@ -106,7 +106,7 @@ def agreement_of(
     ones), and ``disagreements``.
     """
     if len(keys) < 2:
-        raise UsageError(f"{label(keys[0])} is the only metric", fix="name two metrics or more")
+        raise UsageError(f"{label(keys[0])} is the only metric", fix="give at least two metrics")
     pairs = _pairs(systems, keys, how, threads)
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
     queries, discordant, listed = (0, 0, []) if chosen is None else _disagreements(systems, keys, chosen, top)
@@ -178,7 +178,7 @@ def _named(pair: Names, direction: Direction | None, keys: Sequence[Key]) -> tup
     metrics = [_metric(word, shared) for word in words(pair)]
     if len(metrics) != 2 or metrics[0] == metrics[1]:
         raise UsageError(
-            f"{spell('pair')} is '{pair}'", fix=f"name two metrics, as in {spell('pair', 'R@1,eccv:mAP@R')}"
+            f"{spell('pair')} is '{pair}'", fix=f"give two metrics, as in {spell('pair', 'R@1,eccv:mAP@R')}"
         )
     directions = dict.fromkeys(d for _, d in keys if d is not None) if direction is None else (direction,)
     for d in directions:
@@ -186,9 +186,11 @@ def _named(pair: Names, direction: Direction | None, keys: Sequence[Key]) -> tup
             return keys.index((metrics[0], d)), keys.index((metrics[1], d))
     sums = [metric for metric in metrics if (metric, None) in keys]
     if sums:
-        raise UsageError(f"{sums[0]} is a sum and has no per-query values", fix="take two metrics of queries")
+        raise UsageError(
+            f"{sums[0]} is a sum and has no per-query values", fix="give two metrics with per-query values"
+        )
     both = f"{metrics[0]} and {metrics[1]}"
-    raise UsageError(f"no direction has both {both}", fix="take two of the metrics that are compared")
+    raise UsageError(f"no direction has both {both}", fix="give two metrics of one direction")
 
 
 def _metric(word: str, shared: set[Metric]) -> Metric:
@@ -250,7 +252,7 @@ def _disagreements(
     discordant = int((opposite > 0).sum())
     worst = [q for q in np.lexsort((np.arange(len(queries)), -amount))[:top].tolist() if amount[q] > 0]
     if not worst:
-        words = f"{' and '.join(names)} order no two systems in opposite ways on any of {len(queries):,} queries."
+        words = f"{' and '.join(names)} never order two systems in opposite ways ({len(queries):,} queries)."
         return len(queries), discordant, [sentences(words)]
     captions = _captions(systems[0], keys[chosen[0]], queries[worst])
     known = any(captions)

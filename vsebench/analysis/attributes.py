@@ -58,7 +58,7 @@ class Attribute:
         if side == self.side:
             return self
         if split.image_of is None:
-            what = f"'{self.name}' describes {self.side}s, and it is not known which image a caption belongs to"
+            what = f"'{self.name}' describes {self.side}s, and the report does not say which image a caption belongs to"
             raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t' if self.side == 'image' else 't2i')}")
         if side == "caption":
             numbers = None if self.numbers is None else self.numbers[split.owners]
@@ -91,9 +91,9 @@ def caption_length(split: TestSet, captions: Captions | None = None) -> Attribut
     unnamed = captions is not None and (path is None or lines_of(path) is not None)  # without ids
     if unnamed and split.name == "custom" and not split.columns.numbered and split.columns.places is None:
         # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
-        what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
+        what = f"has no ids, and the report has {len(ids):,} captions with ids such as {ids[0]}"
         other = f"{spell('by', 'column')} {spell('file', 'FILE')}"
-        fix = f"give JSON lines with these ids (.jsonl), or the lengths with {other}"
+        fix = f"give JSON lines with these ids (.jsonl), or a column of lengths with {other}"
         raise BadInput(what, where=path or "captions", fix=fix)
     strings = with_captions(split, captions).columns.texts or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
@@ -111,13 +111,15 @@ def positives(split: TestSet, view: str, direction: Direction) -> Attribute:
     from .. import relevance
 
     if direction not in (*DIRECTIONS, ONE_WAY):
-        what = f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})"
+        what = f"positives are counted for cross-modal queries only, not for {direction}"
         raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t')} or t2i")
     if is_gains(view):
-        raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
+        raise NotApplicable(
+            f"'{view}' are gains: there are no positives to count", fix="slice a metric of gt, eccv or cxc"
+        )
     if view not in relevance.judgements():
-        what = f"reports do not hold the judgements '{view}', whose positives are to be counted"
-        raise NotApplicable(what, fix=f"slice by a column of {spell('file', 'FILE')} that has their numbers")
+        what = f"reports do not hold judgements, so the positives of '{view}' cannot be counted"
+        raise NotApplicable(what, fix=f"slice by a column of {spell('file', 'FILE')} with their number")
     judged = relevance.load(view, split, "i2t" if direction == ONE_WAY else direction)
     numbers = np.full(len(split.side(SIDE[direction]).ids), np.nan)
     numbers[judged.queries] = judged.size

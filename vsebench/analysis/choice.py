@@ -114,18 +114,18 @@ def choice(
     else:
         raise UsageError(f"set is {shown(set)}", fix="give the name, folder or file of a set, or a list of items")
     if baseline is not None and items.shape[1] > 1:
-        what = f"'{items.name}' has two images an item: the score of a caption alone is not right for both"
+        what = f"'{items.name}' has two images per item: a baseline without images is never right for both"
         raise UsageError(what, fix=f"leave out {spell('baseline')}: its text, image and group scores are 0")
     taken = next((item.category for item in items.items if item.category in (MEAN, ALL)), None)
     if taken is not None:
-        raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
+        raise UsageError(f"'{items.name}' has a category '{taken}', a name that every table uses", fix="rename it")
     how = Resampling(ci, resamples, seed) if ci else None
     asked = request(similarity=similarity, image_key=image_key, text_key=text_key)
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
         if name == BASELINE:
-            raise UsageError(f"'{name}' is the column of the baseline", fix="give the system another name")
+            raise UsageError(f"'{name}' is the name of the baseline", fix="give the system another name")
         scores[name], kind, said = _scores(source, items, asked, threads)
         kinds.append(kind)
         notes += [f"{name}: {text}" for text in said]
@@ -311,8 +311,8 @@ def _ties(tables: Sequence[Table], name: str, scores: Float) -> list[str]:
     if ties < MIN_TIE_SHARE * n:
         return []
     digits = np.frexp(scores[~np.isnan(scores)])[0] * 2.0**HALF_PRECISION_BITS
-    few = "; the scores have no more digits than half precision has, and so tie often" * bool((digits % 1 == 0).all())
-    return [f"ties, which count as wrong: {ties:,} of {n:,} choices{few}"]
+    few = "; the scores have half precision, which makes ties frequent" * bool((digits % 1 == 0).all())
+    return [f"{ties:,} of {n:,} choices are ties, which count as wrong{few}"]
 
 
 def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
@@ -332,8 +332,8 @@ def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
     at = "below chance" if below < MAX_P_BELOW else "no better than chance"
     likely = "distances (negate them), or " if below < MAX_P_BELOW else ""
     return [
-        f"{at}: the right score is the higher one in {won.mean():.1%} of comparisons, and by chance in half of them; "
-        f"these may be {likely}scores in another order than the set has (give ids)"
+        f"{at}: the right caption scores higher in {won.mean():.1%} of comparisons (chance: 50 %); "
+        f"these may be {likely}scores in a different order than the set (give ids)"
     ]
 
 

@@ -219,8 +219,8 @@ def tested(
     if len(names) < 2 and not mean:
         reads = "vsebench show prints" if of_command() else "vb.compare(REPORTS, tests=False) has"
         raise UsageError(
-            f"all reports are runs of '{names[0]}': a name has its seed behind '@'",
-            fix=f"give runs of another system, or, to compare these, names without '@'; {reads} their mean",
+            f"all reports are runs of one system, '{names[0]}' (SYSTEM@SEED)",
+            fix=f"add runs of another system, or compare these under names without '@'; {reads} their mean",
         )
     every, keys, _, warnings = every.alike(metrics, force)
     against = None if baseline is None else names.index(baseline)
@@ -232,7 +232,7 @@ def tested(
     if mean:
         keys = [key for key in keys if key[0] in chosen and not is_median(key[0])]
         if not keys:
-            raise UsageError("medians have no mean over test sets", fix=f"name others in {spell('metrics')}")
+            raise UsageError("medians have no mean over test sets", fix=f"choose others with {spell('metrics')}")
     of_tests = frozenset(key for key in keys if key[0] in chosen)
     if not rules.permutations:
         number = len(pairs) * sum(every.by_runs or not is_median(m) for m, _ in of_tests)
@@ -245,7 +245,7 @@ def tested(
     words = OF_RUNS if every.by_runs else ONE_RUN
     notes = [words.format(*[of.units] * 2)] * any(one.p is not None for one in found)
     notes += [*every.notes, *(() if every.by_runs else shared.by_number(systems))]
-    notes += ["intervals are not shown: the reports have none, or were made in different ways"] * (intervals > alike)
+    notes += ["intervals are not shown: some reports have none, or used other settings"] * (intervals > alike)
     bare = [one.key[0] for one in found if one.key in of_tests and one.key[0].graded and not one.of_candidates]
     alone = [of.labels[metric] for metric in bare]
     notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] if bare else []
@@ -302,9 +302,9 @@ def _significant(of: _Tested) -> str:
 
 def _values_legend(of: _Tested, further: Collection[str]) -> str:
     if of.baseline is None:
-        marks = "A letter marks a value that is significantly better than that system's"
+        marks = "Letters name the systems that a value is significantly better than"
     else:
-        marks = f"+ and - mark values significantly better and worse than those of {of.names[of.baseline]}"
+        marks = f"+ and - mark values significantly better and worse than {of.names[of.baseline]}"
     said = f" {interval_words(of.how, of.units)}." if of.intervals and of.how else ""
     said = f" {runs_words(of.every, of.rules.level * of.intervals)}" if of.every.by_runs else said
     said = f"{UNITS} {marks}: {_significant(of)}.{said}" if of.any_test else f"{UNITS}{said}"
@@ -344,10 +344,10 @@ def _tests_legend(of: _Tested, both: bool) -> str:
         how = "Welch t interval over runs"
     elif both and of.intervals and of.how:
         said += f"{interval_words(of.how, units)}. "
-    ends = f", with its {rules.level:g} % {how}" * any(one.interval is not None for one in of.found)
+    ends = f" with {rules.level:g} % {how}" * any(one.interval is not None for one in of.found)
     said += f"Difference: {'second minus first' if of.baseline is None else 'system minus baseline'}{ends}."
     if not of.every.by_runs and of.any_test:
-        said += " Detectable: the smallest difference that one such test finds with a probability of 80 %"
+        said += " Detectable: the smallest true difference that the test finds with 80 % power"
         said += ", before correction." if rules.correction != "none" else "."
     return said + f" {UNDEFINED}: not tested." * any(one.p is None for one in of.found)
 
@@ -432,20 +432,20 @@ def _over_sets(of: _Tested, key: Key) -> Table:
 
 def _sets_legend(of: _Tested) -> str:
     rules, sets = of.rules, of.every.averaged
-    said = f"{UNITS} Mean: over {count_of(len(sets), 'test set')} that all systems have, each with one vote. "
+    said = f"{UNITS} Mean: the macro mean over {count_of(len(sets), 'test set')} that all systems have. "
     if of.every.by_runs:
         said += f"{runs_words(of.every, rules.level)} "
     elif rules.level:
         fold = of.every.units[0].fold
         together = len(sets) > 1 and fold is not None and bool(fold[-1] + 1 < len(sets))
-        shared_by = ", those that sets share in all of them at once" * together
+        shared_by = ", shared ones in all sets at once" * together
         said += f"In brackets: {rules.level:g} % bootstrap interval of the mean, {of.units} drawn within each set"
         said += f"{shared_by} ({rules.resamples:,} resamples, seed {rules.seed}). "
     if not of.every.by_runs and of.intervals and of.how:
-        said += f"Behind values of one set: {interval_kind(of.how)}. "
+        said += f"Intervals of single sets: {interval_kind(of.how)}. "
     marks = "Place: 1 plus the number of systems that are significantly better,"
     if not of.any_test:
         return said.rstrip()
     if of.baseline is not None:
-        marks = f"+ and - mark means significantly better and worse than that of {of.names[of.baseline]}:"
+        marks = f"+ and - mark means significantly better and worse than {of.names[of.baseline]}:"
     return f"{said}{marks} {_significant(of)}."

@@ -16,7 +16,7 @@ from ..results.report import Report
 from ..stats.columns import Column, median
 from ..types import DIRECTIONS, QUERIES_OF, TestSet
 
-FIX = "this file was changed or damaged: copy it again, or evaluate again"
+FIX = "the file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
 RANGE_TOLERANCE = 1e-6  # of a range: gains are float32
 INTERVAL_TOLERANCE = 1e-6  # of an end of an interval that is computed again, relative to 1 or to the end
@@ -50,7 +50,7 @@ def check(report: Report) -> None:
         else:
             continue
         if not abs(found - result.value) <= ROUNDING * max(1.0, abs(result.value)):
-            raise BadInput(f"{label(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
+            raise BadInput(f"{label(key)} is {result.value:.12g}, but its {source} give {found:.12g}", fix=FIX)
 
 
 def check_intervals(report: Report) -> None:
@@ -61,7 +61,7 @@ def check_intervals(report: Report) -> None:
     """
     if report.items is None:
         raise BadInput(
-            "has no per-query values, from which intervals are computed",
+            "has no per-query values, so intervals cannot be computed",
             fix="write the report again, with its per-query values",
         )
     bare = {key_of(r): replace(r, interval=None) for r in (*report.parts, *report.results)}
@@ -70,7 +70,7 @@ def check_intervals(report: Report) -> None:
         parts = sums[key] if key[1] is None and sums[key] else [key]
         if any(bare[part].per_query is None for part in parts):
             fix = "write the report again, with its per-query values"
-            raise BadInput(f"{label(key)} has no per-query values, from which it is computed again", fix=fix)
+            raise BadInput(f"{label(key)} has no per-query values, so it cannot be computed again", fix=fix)
     if report.intervals is not None:
         totals = {key: parts for key, parts in sums.items() if key[1] is None and parts}
         bare = add(bare, totals, report.items, report.intervals)
@@ -80,7 +80,7 @@ def check_intervals(report: Report) -> None:
             abs(a - b) > INTERVAL_TOLERANCE * max(1.0, abs(b)) for a, b in zip(says, gives, strict=True)
         ):
             said, given = ("[{:.6g}, {:.6g}]".format(*pair) if pair else "none" for pair in (says, gives))
-            what = f"{label(key_of(result))}: its interval is {said}, and its per-query values give {given}"
+            what = f"{label(key_of(result))}: its interval is {said}, but its per-query values give {given}"
             raise BadInput(what, fix=FIX)
 
 
@@ -96,8 +96,8 @@ def _check_range(key: Key, result: Measurement, items: TestSet | None) -> None:
             (array >= low - RANGE_TOLERANCE) & (array <= (math.inf if high is None else high + RANGE_TOLERANCE))
         )
         if outside.any():
-            where = f"from {low:g} to {high:g}" if high is not None else f"at least {low:g}"
-            raise BadInput(f"{what}{label(key)} is {array[outside][0]:g}, and the metric is {where}", fix=FIX)
+            where = f"from {low:g} to {high:g}" if high is not None else f"from {low:g} up"
+            raise BadInput(f"{what}{label(key)} is {array[outside][0]:g}, but the metric ranges {where}", fix=FIX)
     if result.interval is not None and result.interval[0] > result.interval[1]:
         raise BadInput(f"the interval of {label(key)} ends before it begins: {result.interval}", fix=FIX)
     if result.per_query is not None and len(result.per_query) > result.n:

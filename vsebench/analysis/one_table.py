@@ -58,9 +58,7 @@ def in_one_table(
     behind = [MEAN] if every.several and every.averaged else []
     rows = [(group, name) for group in every.groups for name in (*group.sets, *behind)]
     alike = every.by_runs or shared.made_alike(every.systems) is not None
-    more = ["intervals are not shown: the reports have none, or were made in different ways"] * (
-        intervals and not alike
-    )
+    more = ["intervals are not shown: some reports have none, or used other settings"] * (intervals and not alike)
     intervals = intervals and alike
 
     def values_of(key: Any) -> list[Value]:

@@ -155,7 +155,7 @@ def _runs_apart(systems: Sequence[System]) -> Iterator[str]:
     for group in arrange(systems).groups:
         if len(group.runs) > 1:
             seeds = ", ".join(group.seeds)
-            yield f"Runs of {group.name} ({seeds}) are systems of their own here; vsebench compare has their mean."
+            yield f"Runs of {group.name} ({seeds}) are separate systems here; vsebench compare shows their mean."
 
 
 def _without(report: Report, keys: Collection[Key]) -> Report:

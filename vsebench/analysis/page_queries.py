@@ -46,7 +46,9 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
         if not system.report.lists:
             notes.append(f"{system.name} has no ranked lists for single queries: {HOW}.")
         elif not same:
-            notes.append(f"{system.name} has other items than {systems[0].name}: its queries are not shown.")
+            notes.append(
+                f"{system.name} was evaluated on other items than {systems[0].name}: its queries are not shown."
+            )
         usable.append(system if same and system.report.lists else None)
     if not any(usable):
         return None, list(dict.fromkeys(notes))
@@ -63,11 +65,9 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> t
             ways[direction] = {"judged": judged, "rankings": rankings}
     kinds = {top.kind for top in tops}
     if kinds == {None} and split.image_of is not None:
-        notes.append(
-            f"No graded relevance was measured, so lists have no gains: add {spell('metrics')} ncs to the evaluation."
-        )
+        notes.append(f"Lists have no gains: evaluate with {spell('metrics')} ncs to add them.")
     if k < kept:
-        notes.append(f"The first {k} of {kept} kept items of every list are shown, to bound the page's size.")
+        notes.append(f"To keep the page small, it shows the first {k} of {kept} items of every list.")
     names = [(side.name, side.plural) for side in split.sides]
     if split.one_way:
         names = [("query", "queries"), ("document", "documents")]
@@ -151,7 +151,7 @@ def _values(system: System, key: Key, split: TestSet) -> Float | None:
 def _judged(keys: Sequence[Key], direction: Direction, split: TestSet) -> tuple[list[dict[str, Any]], list[str]]:
     """Judgements beside the ground truth with which something was measured, as rows of all queries, and notes."""
     if split.image_of is None:
-        return [], ["Relevant items are not marked: a report does not hold judgements."]
+        return [], ["Relevant items are not marked, because reports do not hold judgements."]
     found, notes = [], []
     for view in dict.fromkeys(m.view for m, d in keys if not m.graded and d == direction):
         try:

@@ -38,7 +38,7 @@ RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signa
 BY_LANGUAGE = ("split", "captions")  # those that may depend on the language
 MEANS = ("mean", "macro mean")  # names of the columns and rows of means
 MAX_LISTED_NAMES = 7  # names from which the first and the last one are shown
-NAMES = "name every report SYSTEM:SET=FILE, or store it as SYSTEM/SET.json"
+NAMES = "write SYSTEM:SET=FILE for every report, or store it as SYSTEM/SET.json"
 
 
 class Owner(NamedTuple):
@@ -257,11 +257,13 @@ def _check_sets(owners: Sequence[Owner], systems: Sequence[System]) -> None:
     for owner, stem, one in zip(owners, stems, systems, strict=True):
         if owner.set.lower() in MEANS:
             fix = f"give it another name, as in {owner.system or 'SYSTEM'}:NAME=FILE"
-            raise UsageError(f"a test set is called '{owner.set}', as means are", where=one.where, fix=fix)
+            raise UsageError(
+                f"a test set is called '{owner.set}', a name that stands for the mean", where=one.where, fix=fix
+            )
         if stem[1] and (stems.count(stem) > 1 or stem in owners):
             seed = owner.set.rpartition("@")[2]
-            what = f"the test set is called '{owner.set}', as a run of '{stem[1]}'"
-            fix = f"write the run behind the system: {owner.system}@{seed}:{stem[1]}=FILE"
+            what = f"the test set '{owner.set}' looks like a run of '{stem[1]}'"
+            fix = f"put the run after the system: {owner.system}@{seed}:{stem[1]}=FILE"
             raise UsageError(what, where=one.where, fix=fix)
 
 
@@ -270,7 +272,7 @@ def check_once(groups: Sequence[Group]) -> None:
     for one, other in chain.from_iterable(combinations(group.runs, 2) for group in groups):
         for name in one:
             if name in other and _same(one[name], other[name]):
-                what = f"'{one[name].name}' and '{other[name].name}' are one report"
+                what = f"'{one[name].name}' and '{other[name].name}' are the same report"
                 raise UsageError(what, where=other[name].where, fix="give it once")
 
 
@@ -294,8 +296,8 @@ def _check_order(groups: Sequence[Group], written: Sequence[bool]) -> None:
     ]
     if several and all(len(of) == 1 for of in splits) and (len(groups) == 1 or not any(written)):
         what = f"'{several[0].first.report.split}' is the test set of all reports of '{several[0].name}'"
-        what += f", which names call {_all_names(several[0].sets)}"
-        fix = f"leave out {spell('mean', True)}, which is for several test sets, or {NAMES.partition(',')[0]}"
+        what += f", but their names are {_all_names(several[0].sets)}"
+        fix = f"leave out {spell('mean', True)}, which needs several test sets, or {NAMES.partition(',')[0]}"
         raise UsageError(what, where=several[0].first.where, fix=fix)
 
 
@@ -309,8 +311,10 @@ def _with_seeds(names: Sequence[str]) -> dict[str, str]:
     stems = {name: found[1] for name, found in seeded.items() if found}
     found = {name: stem for name, stem in stems.items() if [*stems.values()].count(stem) > 1}
     if again := next((name for name in names if name in found.values()), None):
-        what = f"'{again}' is a report, and a system with runs such as '{next(x for x in found if found[x] == again)}'"
-        raise UsageError(what, fix=f"give it a seed of its own, as {again}@SEED=FILE, or another name")
+        what = (
+            f"'{again}' is both a report and the system of runs such as '{next(x for x in found if found[x] == again)}'"
+        )
+        raise UsageError(what, fix=f"give it a seed ({again}@SEED=FILE) or another name")
     return found
 
 
@@ -321,7 +325,7 @@ def _named(system: System) -> Owner:
     if not mark and path.stem == owner and path.parent.name:
         owner, name = path.parent.name, owner
     if not (owner and name):
-        raise UsageError(f"the name '{system.name}' does not say the test set", where=system.where, fix=NAMES)
+        raise UsageError(f"the name '{system.name}' does not give the test set", where=system.where, fix=NAMES)
     return Owner(owner, name)
 
 
@@ -339,7 +343,7 @@ def _languages(systems: Sequence[System]) -> list[Owner]:
     for system, (name, language) in zip(systems, known, strict=True):
         given = re.split("[:/]", system.name)[-1].lower()
         if given != language and given in SETS[name].languages:
-            what = f"is called '{system.name}', and is of '{name}:{language}'"
+            what = f"is called '{system.name}', but is a report of '{name}:{language}'"
             raise UsageError(what, where=system.where, fix=f"call it {language}, or give the file of {given}")
     owners = [named_language(s.name, [language]) for s, language in zip(systems, spoken, strict=True)]
     named = [Owner(*owner) for owner in owners if owner is not None]
@@ -347,9 +351,8 @@ def _languages(systems: Sequence[System]) -> list[Owner]:
         return named
     for system, language in zip(systems, spoken, strict=True):
         if spoken.count(language) > 1:
-            what = (
-                f"{spoken.count(language)} reports are of '{system.report.split}', and names do not say of which system"
-            )
+            count = spoken.count(language)
+            what = f"{count} reports are of '{system.report.split}', and their names do not give the systems"
             fix = f"write the system and the language, as in ours:{language}=FILE and theirs:{language}=FILE"
             raise UsageError(what, where=system.where, fix=fix)
     return [Owner("", language) for language in spoken]

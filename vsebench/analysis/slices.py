@@ -105,20 +105,20 @@ def slice(
     of_queries = [k for k in keys if k[1] is not None]
     if not of_queries:
         raise UsageError(
-            f"{', '.join(words(metrics) or ['all'])} has no value for a query",
-            fix="slice R@1 or another metric of queries",
+            f"{', '.join(words(metrics) or ['all'])} has no per-query values",
+            fix="slice R@1 or another metric with per-query values",
         )
     ways = list(dict.fromkeys(str(d) for _, d in of_queries))
     if direction not in ("both", *ways):
         raise UsageError(
-            f"{spell('direction', direction)}, and the reports have {' and '.join(ways)}", fix="leave it out"
+            f"{spell('direction', direction)}, but the reports have {' and '.join(ways)}", fix="leave it out"
         )
     with logged() as log, read_once():
         attribute = _attribute(by, file, column, captions, systems[0].items)
     chosen = [k for k in of_queries if direction in ("both", k[1])]
     found = slices_of(systems, chosen, attribute, how, cut=cut, top=top, threads=threads)
     sums = [str(metric) for metric, d in keys if d is None and metrics is not None]
-    left_out = [f"left out: {', '.join(sums)}: a sum has no value for a query"] if sums else []
+    left_out = [f"left out: {', '.join(sums)}: a sum has no per-query values"] if sums else []
     return replace(found, notes=(*log.notes, *found.notes), warnings=(*warnings, *found.warnings, *left_out))
 
 

@@ -40,11 +40,8 @@ MIN_QUERIES, MIN_VALUE, MIN_CORRELATION = (
 )  # queries, value of a metric, and the correlation times the root of the queries
 
 
-_SHARED = ("what they share", "the queries that both have")  # what is compared of rules and of sets that differ
-
-
-class NotAlike(UsageError):
-    """Two systems were measured in different ways."""
+class NotComparable(UsageError):
+    """Two systems were evaluated with different settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +123,7 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
         BadInput: a file is no report, or has no per-query values.
     """
     if more and not isinstance(reports, (str, os.PathLike, Report)):
-        raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
+        raise UsageError("further reports after a list of reports", fix="give one list, or one report after the other")
     loaded: list[tuple[str | None, Path | Report, str | None, Report]] = []
     for own, source in _given([reports, *more] if more else reports):  # type: ignore[list-item]
         if isinstance(source, Report):
@@ -139,14 +136,14 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
             loaded.append((name or own, report if name else source, str(source), _checked(report, source)))
     if len(loaded) < needed:
         count = count_of(len(loaded), "report")
-        fix = "name more reports; one is made by vsebench eval FILE -o A.json"
+        fix = "give more reports; vsebench eval FILE -o A.json writes one"
         raise UsageError(f"{count} given, {needed} needed", fix=fix)
     names = names_of([(name, source) for name, source, _, _ in loaded])
     out = []
     for name, (_, _, where, report) in zip(names, loaded, strict=True):
         if report.items is None:
-            fix = "make it again with its per-query values, as vsebench eval ... --json > FILE writes it"
-            raise BadInput("has no per-query values, which are needed here", where=where or name, fix=fix)
+            fix = "write it again with per-query values: vsebench eval FILE -o A.json"
+            raise BadInput("has no per-query values", where=where or name, fix=fix)
         out.append(System(name, where or name, report, report.items))
     return out
 
@@ -172,8 +169,8 @@ def _given(reports: Reports) -> Iterator[tuple[str | None, Path | Report]]:
             yield name, path
             continue
         if not (path / RESULT).is_file():
-            what = f"is a folder without {RESULT}, which a finished training run has"
-            raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
+            what = f"is a folder without {RESULT}, the result of a training run"
+            raise BadInput(what, where=path, fix="evaluate it first: vsebench eval FOLDER -o A.json")
         yield name or path.name, path / RESULT
 
 
@@ -214,7 +211,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
         fix = "give other names, or number the runs of a system: "
         fix += " ".join(map(shlex.quote, words)) if of_command() else f"{words}"
         if len(words) < len(same) - 1:  # the names are those in a table
-            fix = "give the report of each system instead of the table that it is in"
+            fix = "give the report of each system instead of the table"
         raise UsageError(f"two reports are called '{again}'", fix=fix)
     return names
 
@@ -245,8 +242,8 @@ def alike(
     if of_queries and (lost := [key for key in keys if key[0].family.of_lists]):
         keys = [key for key in keys if key not in lost]
         if not keys:
-            raise UsageError("metrics of hubness have no values of single queries", fix="name other metrics")
-        left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
+            raise UsageError("hubness metrics have no per-query values", fix="choose other metrics")
+        left_out.append(f"left out, because they have no per-query values: {', '.join(map(label, lost))}")
     notes = _said({s.name: s.report.notes for s in systems})
     warnings = _said({s.name: s.report.warnings for s in systems})
     unlike = [text for group in groups * paired for text in _uncorrelated(group, keys)]
@@ -276,10 +273,8 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
         found = [r for pair in pairs if (r := _correlation(*pair)) is not None]
         if found and max(r * np.sqrt(n) for r, n in found) < MIN_CORRELATION:
             best, n = max(found)
-            out.append(
-                f"{first.name} and {other.name} succeed on different queries, as at chance (correlation {best:.2f} of "
-                f"{n:,} queries): they are paired by row number, and their rows may be in different orders"
-            )
+            both = f"{first.name} and {other.name} solve unrelated queries (r = {best:.2f}, {n:,} queries)"
+            out.append(f"{both}: rows are paired by number and may be in different orders")
     return out
 
 
@@ -322,8 +317,9 @@ def check_comparable(
     own, rules = signature.read(first.report.signature), signature.rules(first.report.signature)
     for other in systems[1:]:
         others, theirs = signature.read(other.report.signature), signature.rules(other.report.signature)
-        if others.get("vsebench") != own.get("vsebench"):
-            warnings.append(f"{other.name} was evaluated by vsebench {others.get('vsebench')}, {first.name} by another")
+        versions = [fields.get("vsebench") for fields in (others, own)]
+        if versions[0] != versions[1]:
+            warnings.append(f"{other.name} was evaluated by vsebench {versions[0]}, {first.name} by {versions[1]}")
         # a field that only one has is about metrics, or kinds of input, that the other does not have
         for field in rules:
             if field in (signature.CORRECTED, *also) or field not in theirs or rules[field] == theirs[field]:
@@ -331,18 +327,18 @@ def check_comparable(
             what = f"{field} is '{theirs[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
                 of_set = field == "split"
-                ways = ["evaluate both on one test set" if of_set else "evaluate both in the same way"]
+                ways = ["evaluate both on one test set" if of_set else "evaluate both with the same settings"]
                 if of_set and not mean:
                     several = "vsebench compare --mean" if of_command() else "vb.compare(REPORTS, mean=True)"
-                    ways.append(f"{several} takes several, which names SYSTEM:SET tell apart")
+                    ways.append(f"{several} compares over several sets, given as SYSTEM:SET=FILE")
                 if force is not None:
-                    ways.append(f"{spell('force', True)} compares {_SHARED[of_set]}")
+                    ways.append(f"{spell('force', True)} compares {'the shared queries' if of_set else 'them anyway'}")
                 fix = "; ".join(ways)
-                raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
-            warnings.append(f"not measured alike: {what}")
+                raise NotComparable(f"the systems were evaluated differently: {what}", where=other.where, fix=fix)
+            warnings.append(f"evaluated differently: {what}")
         how = [fields.get(signature.CORRECTED, "none") for fields in (theirs, rules)]
         if how[0] != how[1]:
-            warnings.append(f"scores are corrected in different ways: {other.name} {how[0]}, {first.name} {how[1]}")
+            warnings.append(f"the score corrections differ: {other.name} {how[0]}, {first.name} {how[1]}")
         for name, fields in ((first.name, rules), (other.name, theirs)):
             if fields.get("short") == "miss":
                 warnings.append(f"{name} counts relevant items that are not in its retrieved lists as not found")

@@ -162,7 +162,7 @@ def between(
     if every.by_runs:
         found = [_of_runs(every, key, pair, key in tested, rules) for key in keys for pair in pairs]
         most = max(len(group.runs) for group in every.groups)
-        limit, more = f"there are at most {count_of(most, 'run')} of a system", "more runs"
+        limit, more = f"a system has at most {count_of(most, 'run')}", "more runs"
     else:
         found, cases = [], _cases(every, keys, pairs)
         while batch := list(islice(cases, max(1, _TESTS_PER_PASS // len(every.bases)))):

@@ -45,8 +45,8 @@ def make(
         raise MissingPackage("thumbnails need Pillow", fix=install("report")) from None
     files = _files(path, split)
     if not files:
-        what = f"has no image of the split (such as '{printable(shown(split.rows.ids[0]))}.jpg')"
-        raise BadInput(what, where=path, fix="name the files after the image ids, and give every image once")
+        what = f"has no image of the test set (such as '{printable(shown(split.rows.ids[0]))}.jpg')"
+        raise BadInput(what, where=path, fix="name the files after the image ids, one file per image")
     made: dict[int, bytes] = {}
     unreadable: list[str] = []
     size = 0
@@ -65,7 +65,7 @@ def make(
         size += len(made[image])
     notes = []
     if len(made) + len(unreadable) < len(files):
-        notes.append(f"The page has thumbnails of {len(made):,} of {len(files):,} images, to bound its size.")
+        notes.append(f"To keep the page small, it has thumbnails of {len(made):,} of {len(files):,} images.")
     if len(files) < len(split.rows.ids):
         notes.append(f"{len(files):,} of {len(split.rows.ids):,} images have a file.")
     if unreadable:

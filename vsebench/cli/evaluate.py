@@ -96,12 +96,12 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Result:
     """The report of one system, or the table of several; raises UsageError when they were not measured alike."""
     from ..analysis.one_table import in_one_table
-    from ..analysis.systems import NotAlike, load_systems
+    from ..analysis.systems import NotComparable, load_systems
 
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
         return in_one_table(load_systems(reports), metrics, intervals=intervals)
-    except NotAlike as error:
+    except NotComparable as error:
         error.fix = "evaluate them one by one, or pass the --split that they share"
         raise

@@ -60,7 +60,7 @@ def files(exported: Exported) -> dict[str, bytes]:
             known = either(tuple(dict.fromkeys(known.partition(":")[0] for known in PLACES)))
             raise UsageError(f"MTEB has no task for the test set '{split}'", fix=f"export a report of {known}")
     if len({PLACES[split].stem for split in splits}) > 1 or len(set(splits)) < len(splits):
-        what = f"reports are of {', '.join(splits)}, and a file of MTEB has one task and each subset once"
+        what = f"the reports are of {', '.join(splits)}; an MTEB file has one task and each subset once"
         raise UsageError(what, fix="export the reports of one system, on the languages of one test set")
     folder = f"{file_name(exported.model.replace('/', '__'))}/no_revision_available"
     found = {}

@@ -189,7 +189,7 @@ def check_path(path: Path) -> Path:
         endings = either([f".{kind}" for kind in FORMATS])
         raise UsageError("unknown file extension", where=path, fix=f"end the name in {endings}")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
+        raise UsageError("folder not found", where=path, fix=f"create {path.parent} first")
     if (lacking := missing()) is not None:
         raise lacking
     return path
@@ -216,7 +216,7 @@ def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
     import altair as alt
 
     if not panels:
-        what = f"there is nothing to draw: no metric is known at {MIN_DEPTHS} depths, and no slice has enough queries"
+        what = f"there is nothing to draw: no metric has {MIN_DEPTHS} depths, and no slice has enough queries"
         raise UsageError(what, fix="evaluate a metric at more depths, such as R@1,R@5,R@10")
     drawn = [_drawn(panel, systems, INK) for panel in panels]
     return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)

@@ -78,7 +78,7 @@ class ColumnDocument(_Strict):
         if self.queries is not None:
             at = numbers(self.queries, name, len(ids), below=len(ids), fewer=True)
             if len(np.unique(at)) != len(at):
-                raise BadInput(f"{name} names a query twice", fix=AGAIN)
+                raise BadInput(f"{name} has a query twice", fix=AGAIN)
         values = numbers(self.values, name, len(at)).astype(np.float64)
         halves = [numbers(half, name, len(items.rows)).astype(np.float64) for half in self.influence or ()]
         return replace(result, queries=ids[at], per_query=values, influence=np.array(halves) if halves else None)
@@ -117,7 +117,7 @@ class PerQueryDocument(_Strict):
         if self.caption_rows is not None:
             rows = numbers(self.caption_rows, "caption_rows", len(captions), below=len(captions))
             if len(np.unique(rows)) != len(rows):
-                raise BadInput("caption_rows names a row twice", fix=AGAIN)
+                raise BadInput("caption_rows has a row twice", fix=AGAIN)
         names = QUERIES if any(column.direction == ONE_WAY for column in self.columns) else SIDES["i2t"]
         first, second = (
             replace(side, name=name, numbered=name in self.numbered)
@@ -157,7 +157,7 @@ class ListsDocument(_Strict):
         queries, gallery = (len(items.side(SIDE[d])) for d in (self.direction, QUERIES_OF[self.direction]))
         name, shape = f"lists ({self.direction})", (queries, self.k)
         if (self.gains is None) != (self.truth_gains is None):
-            raise BadInput(f"{name} has gains of the items or of the ground truth, and not both", fix=AGAIN)
+            raise BadInput(f"{name} has only one of gains and truth_gains", fix=AGAIN)
         found = numbers(self.items, name, queries * self.k, below=gallery + 1).reshape(shape) + NOTHING
         floats = [
             None if text is None else numbers(text, name, int(np.prod(of))).astype(np.float32).reshape(of)
@@ -283,7 +283,7 @@ def _refuse_vectors(path: Path) -> None:
     if kind.arrays is not None:
         command = f"vsebench eval {shlex.quote(str(path))} -o {shlex.quote(f'{path.stem}.json')}"
         made = command if of_command() else f"vsebench.evaluate({str(path)!r})"
-        raise BadInput(f"is {kind.words}, not a report", where=path, fix=f"evaluate it, and give the report: {made}")
+        raise BadInput(f"is {kind.words}, not a report", where=path, fix=f"evaluate it first: {made}")
 
 
 def write(report: Mapping[str, Any], per_query: bool = True) -> dict[str, Any]:

@@ -43,7 +43,9 @@ def unpack(text: str, most: int | None = None) -> npt.NDArray[Any]:
     """
     kind, colon, data = text.partition(":")
     if not colon or kind not in (*KINDS, "text"):
-        raise BadInput(f"'{text[:20]}' is not a packed array", fix="write the report again with vsebench eval --json")
+        raise BadInput(
+            f"'{text[:20]}' is not a packed array", fix="write the report again with vsebench eval FILE -o A.json"
+        )
     try:
         limit = 0 if most is None or kind == "text" else most * np.dtype(kind).itemsize
         stream = zlib.decompressobj()

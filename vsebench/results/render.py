@@ -175,7 +175,7 @@ class Result:
         import pandas as pd
 
         if not self.reports:
-            raise UsageError("has no per-query values", fix="use the per-query values of a report")
+            raise UsageError("has no per-query values", fix="call per_query() of a report")
         frames = [report.per_query() for report in self.reports.values()]
         for name, frame in zip(self.reports, frames, strict=True):
             frame.insert(0, "system", name)

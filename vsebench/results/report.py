@@ -111,7 +111,7 @@ class Report(Result):
             if r.direction and wanted in (str(r.metric).lower(), r.metric.name.lower())
         ]
         if direction is None and ways:
-            raise KeyError(f"{metric} was measured in directions: give one, report['{metric}', '{ways[0]}']")
+            raise KeyError(f"{metric} was measured in several directions: give one, report['{metric}', '{ways[0]}']")
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
         raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; the report has {measured}")
 
@@ -135,7 +135,7 @@ class Report(Result):
         A record is a result: metric, direction (None for a sum), value, low, high, n, undefined, unit.
         """
         if not self.results:
-            words = "There are no results: no requested metric has a value."
+            words = "There are no results: no requested metric is defined."
             return [sentences(words, literal=self.signature)]
         groups: dict[tuple[str, tuple[Direction, ...]], list[Measurement]] = {}
         for result in self.results:
