@@ -5,7 +5,7 @@ Every function takes the reports of ``vsebench.evaluate``, as files or as object
 ``vsebench.results`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
 The values of the queries are in the reports; nothing is ranked again::
 
-    reports ──► systems.load_systems ──► systems that were measured alike, with their metrics
+    reports ──► systems.load_systems ──► comparable systems and the metrics that they share
                                    │
                                    ├─► compare.compare    their values in one table, and paired tests
                                    ├─► agree.agree        Kendall's tau between metrics
@@ -19,5 +19,5 @@ The values of the queries are in the reports; nothing is ranked again::
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 - ``page``, with ``page_queries`` (lists of queries) and ``thumbnails``: the page of reports
 - ``choice``: from embeddings or scores, how often the right caption is chosen, by category of the items
-- ``describe``: what a data set consists of; ``true_pairs``: which captions of scenes are true of which images
+- ``describe``: the size and words of a data set; ``true_pairs``: which captions of scenes are true of which images
 """

@@ -1,4 +1,4 @@
-"""Whether metrics order systems alike, and the queries on which two of them disagree."""
+"""Whether metrics agree on the order of systems, and the queries on which two of them disagree."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
 from .one_table import units_of_keys
-from .systems import Names, OneReport, Reports, System, alike, by_number, column_of, load_systems, parts_of
+from .systems import Names, OneReport, Reports, System, column_of, comparable, load_systems, parts_of, row_number_note
 
-_SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
+_SEARCHED = 50  # pairs of metrics compared by query to choose the default pair
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
 _TEXT = 60  # characters of a caption in a table
 MAX_PAIRS = 15  # pairs of metrics that a table shows
@@ -84,7 +84,7 @@ def agree(
     if direction is not None:
         check_word("direction", direction, tuple(SIDE))
     systems = load_systems(reports, more, 3)
-    keys, _, warnings = alike(systems, metrics, force)
+    keys, _, warnings = comparable(systems, metrics, force)
     found = agreement_of(systems, keys, how, pair=pair, direction=direction, top=top, most=most, threads=threads)
     return replace(found, warnings=warnings)
 
@@ -102,8 +102,8 @@ def agreement_of(
 ) -> Result:
     """How far some metrics of systems agree, see ``agree``; ``how`` is the resampling of the intervals.
 
-    The tables are ``rankings``, tau of every two metrics (``pairs``, of which people see the ``most`` least agreeing
-    ones), and ``disagreements``.
+    The tables are ``rankings``, ``pairs`` (tau of every two metrics; the ``most`` lowest are shown) and
+    ``disagreements``.
     """
     if len(keys) < 2:
         raise UsageError(f"{label(keys[0])} is the only metric", fix="give at least two metrics")
@@ -122,7 +122,7 @@ def agreement_of(
             "split": split, "systems": list(names), "how": None if how is None else asdict(how), "queries": queries,
             "discordant": discordant,
         },
-        notes=by_number(systems),
+        notes=row_number_note(systems),
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _values_of(systems: Sequence[System], key: Key) -> list[float]:
 
 
 def _order(systems: Sequence[System], key: Key) -> str:
-    """The systems from best to worst by a metric, those of equal value together."""
+    """The systems from best to worst by a metric; equal values are joined by ``=``."""
     values = _values_of(systems, key)
     distinct = sorted(set(values), reverse=key[0].higher_is_better)
     equal = ([s.name for s, v in zip(systems, values, strict=True) if v == value] for value in distinct)
@@ -139,8 +139,8 @@ def _order(systems: Sequence[System], key: Key) -> str:
 
 
 def _pairs(systems: Sequence[System], keys: Sequence[Key], how: Resampling | None, threads: int | None) -> Pairs:
-    """Kendall's tau-b between the rankings of the systems by every two metrics, with how many pairs of systems both
-    order alike and in opposite ways, and that one of them ties.
+    """Kendall's tau-b between the rankings of the systems by every two metrics, and the numbers of pairs of systems
+    that both order in the same way, in opposite ways, or that one of them ties.
     """
     better = np.array([_sign(key) for key in keys])
     values = better * np.array([_values_of(systems, key) for key in keys]).T  # (system, metric)
@@ -194,7 +194,7 @@ def _named(pair: Names, direction: Direction | None, keys: Sequence[Key]) -> tup
 
 
 def _metric(word: str, shared: set[Metric]) -> Metric:
-    """The metric of a name; without a view it may be that of the only view that the reports have."""
+    """The metric of a name; a name without a view finds the only view in the reports."""
     metric = parse(word)
     same = [m for m in shared if m.name == metric.name]
     return same[0] if metric not in shared and ":" not in word and len(same) == 1 else metric
@@ -278,7 +278,7 @@ def _disagreements(
 
 
 def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
-    """The captions with these ids, None where the queries are images or the captions are not installed."""
+    """The captions with these ids; None if the queries are images or the captions are not installed."""
     from ..sets import catalogue
 
     name = system.report.split

@@ -20,7 +20,7 @@ from ..types import DIRECTIONS, ONE_WAY, Direction, Float, Modality, TestSet
 
 
 class NotApplicable(UsageError):
-    """The queries of a metric have no such attribute; those of other metrics may."""
+    """The queries of a metric have no such attribute; the queries of other metrics may have it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Attribute:
         return 0 if values is None else len(values)
 
     def of_queries(self, split: TestSet, direction: Direction) -> Attribute:
-        """The attribute of the queries of a direction: that of a caption's image, or the mean over an image's captions.
+        """The attribute of the queries of a direction: of a caption's image, or the mean over an image's captions.
 
         Raises:
             NotApplicable: labels of captions, for images, which have several captions; items of the other side without
@@ -79,7 +79,7 @@ def caption_length(split: TestSet, captions: Captions | None = None) -> Attribut
     """Words of every caption, separated by white space.
 
     Args:
-        split: whose captions.
+        split: the test set.
         captions: a file of them or the strings, see ``data.captions.with_captions``; None when they are known.
 
     Raises:
@@ -90,7 +90,7 @@ def caption_length(split: TestSet, captions: Captions | None = None) -> Attribut
     path = Path(captions) if captions is not None and is_file(captions) else None
     unnamed = captions is not None and (path is None or lines_of(path) is not None)  # without ids
     if unnamed and split.name == "custom" and not split.columns.numbered and split.columns.places is None:
-        # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
+        # Such a report has the captions in the order of their ids and does not hold the order of the vectors.
         what = f"has no ids, and the report has {len(ids):,} captions with ids such as {ids[0]}"
         other = f"{spell('by', 'column')} {spell('file', 'FILE')}"
         fix = f"give JSON lines with these ids (.jsonl), or a column of lengths with {other}"

@@ -13,10 +13,10 @@ from ..options import spell
 from ..types import Bool, Float
 from .attributes import Attribute
 
-_DISTINCT = 10  # distinct integers up to which every one is a bin of its own
-BINS = 5  # of numbers, where nothing is asked for
+_DISTINCT = 10  # with at most this many distinct integers, each is a bin
+BINS = 5  # default number of bins
 _EXACT = 1e15  # integers below it are printed with all their digits
-_DIGITS = 4  # significant digits of an edge in a label; more if two edges print alike
+_DIGITS = 4  # significant digits of an edge in a label; more if two edges would look the same
 
 
 def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
@@ -52,7 +52,7 @@ def masks(attribute: Attribute, bins: int | Sequence[float] | None) -> tuple[dic
         attribute: of the queries.
         bins: how many bins of about equal size numbers are cut into, or the edges: a bin extends from an edge up to the
             next, which is in the bin only if it is the last. None: five bins of numbers. Every label is a bin, and so
-            is each infinity without edges; what is not a number is in no bin.
+            is each infinity without edges; NaN is in no bin.
 
     Returns:
         (query,) masks by label, in the order of the bins; and (query,) whether a query is in no bin.
@@ -92,7 +92,7 @@ def _ranges(numbers: Float, integer: bool, bins: int | Sequence[float]) -> dict[
         levels = np.linspace(0, 1, bins + 1)
         cut = np.quantile(finite, levels, method="higher") if integer else np.quantile(finite, levels)
         out = _between(np.unique(cut).tolist(), numbers, integer)
-    # no quantile lies between the largest number and infinity, so an infinity is a bin of its own
+    # no quantile lies between the largest number and infinity, so an infinity is a separate bin
     low, high = ({f"{end:g}": numbers == end} if end in distinct else {} for end in (-np.inf, np.inf))
     return {**low, **out, **high}
 

@@ -1,4 +1,4 @@
-"""Choices between captions: what is right, by category, and how the shares vary with the images."""
+"""Choices between captions: the shares of right choices by category, with intervals over images."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..stats.columns import Column, Population, Sum, plain_values, prepare
 from ..types import Float
 from .systems import named, names_of
 
-LENGTH = "length"  # a baseline of its own: the shorter caption is right
+LENGTH = "length"  # the baseline that chooses the shorter caption
 MAX_P_BELOW = 1e-6  # p-value from which choices are called worse than random
 MIN_TIE_SHARE = 0.01  # share of ties from which there is a warning
 HALF_PRECISION_BITS = 11  # binary digits of a number of half precision
@@ -78,14 +78,14 @@ def choice(
 
     Args:
         systems: embeddings of the set, or scores of its captions by item; NAME=FILE names a system. One or several
-            files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of images and that of
-            the texts behind it are one. A mapping also takes arrays of scores (item, caption) or (item, image,
-            caption), and pairs of image and text vectors.
+            files, or a mapping from names to systems. A file of images followed by a file of texts is one system. A
+            mapping also takes arrays of scores (item, caption) or (item, image, caption), and pairs of image and text
+            vectors.
         set: ``sugarcrepe``, valse, aro or winoground in the cache, their folder or file, or your JSON file.
         baseline: scores of every caption without its image, or length: the shorter caption is right.
         similarity: similarity of vectors: auto, cosine or dot.
         image_key: name of the array of image vectors in files of embeddings.
-        text_key: name of that of caption vectors.
+        text_key: name of the array of caption vectors.
         top: number of categories in the table.
         ci: confidence level of the intervals in percent; 0 for none.
         resamples: number of bootstrap resamples.
@@ -249,7 +249,7 @@ def _table(
 ) -> Table:  # fmt: skip
     """The shares of every category, their mean, and all items, and the differences, from the same resamples.
 
-    The differences are those of the other systems to the first, of one system to the baseline. ``order_blind`` is the
+    Differences are to the first system; with one system, to the baseline. ``order_blind`` is the
     most that scores can reach that ignore the order of words, ``chance`` the share of random scores.
     """
     chosen = [items.items[i] for i in rows]
@@ -318,8 +318,8 @@ def _ties(tables: Sequence[Table], name: str, scores: Float) -> list[str]:
 def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
     """A warning where right captions are not above wrong ones more often than random scores put them.
 
-    Every comparison of the right score with another is right with probability 1/2, and half right in a tie. The mean
-    of an image, whose items are not independent, is one value of the test.
+    Every comparison of the right score with another is right with probability 1/2, and half right in a tie. Items
+    of one image are not independent, so the test takes their mean as one value.
     """
     group, of = np.unique([item.group for item in items.items], return_inverse=True)
     if len(group) < MIN_IMAGES:

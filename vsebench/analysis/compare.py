@@ -138,7 +138,7 @@ def show(reports: Reports, *more: OneReport, metrics: Names | None = None, inter
 
 @dataclass(frozen=True, eq=False)
 class _Tested:
-    """What a comparison with tests found, of which its tables are made."""
+    """The systems, tests and settings that the tables of a comparison show."""
 
     every: Arranged
     rows: Sequence[Key]
@@ -146,8 +146,8 @@ class _Tested:
     found: Sequence[Difference]
     rules: Rules
     baseline: int | None
-    intervals: bool  # show those of all values
-    how: Resampling | None  # those of the reports
+    intervals: bool  # show the intervals of all values
+    how: Resampling | None  # how the reports made them
     shown: bool  # show the tables of tests
 
     @property
@@ -167,7 +167,7 @@ class _Tested:
 
     @cached_property
     def labels(self) -> dict[Metric, str]:
-        """The names of metrics: over test sets without judgements of the user, which differ, where that tells apart."""
+        """The names of metrics. Over several test sets the names of custom judgements are left out if possible."""
         metrics = list(dict.fromkeys(metric for metric, _ in self.rows))
         short = [
             metric.name if self.every.several and metric.view not in SOURCES else str(metric) for metric in metrics
@@ -222,7 +222,7 @@ def tested(
             f"all reports are runs of one system, '{names[0]}' (SYSTEM@SEED)",
             fix=f"add runs of another system, or compare these under names without '@'; {reads} their mean",
         )
-    every, keys, _, warnings = every.alike(metrics, force)
+    every, keys, _, warnings = every.comparable(metrics, force)
     against = None if baseline is None else names.index(baseline)
     pairs = list(combinations(range(len(names)), 2))
     if against is not None:
@@ -239,13 +239,13 @@ def tested(
         rules = replace(rules, permutations=permutations_for(number, rules))
     found, weak = between(every, keys, of_tests, pairs, rules, threads)
     shown = shown or (len(pairs) < len(names) and not mean)
-    how = shared.made_alike(every.systems)
-    alike = every.by_runs or how is not None
-    of = _Tested(every, keys, of_tests, found, rules, against, intervals and alike, how, shown)
+    how = shared.interval_settings(every.systems)
+    same = every.by_runs or how is not None
+    of = _Tested(every, keys, of_tests, found, rules, against, intervals and same, how, shown)
     words = OF_RUNS if every.by_runs else ONE_RUN
     notes = [words.format(*[of.units] * 2)] * any(one.p is not None for one in found)
-    notes += [*every.notes, *(() if every.by_runs else shared.by_number(systems))]
-    notes += ["intervals are not shown: some reports have none, or used other settings"] * (intervals > alike)
+    notes += [*every.notes, *(() if every.by_runs else shared.row_number_note(systems))]
+    notes += ["intervals are not shown: some reports have none, or used other settings"] * (intervals > same)
     bare = [one.key[0] for one in found if one.key in of_tests and one.key[0].graded and not one.of_candidates]
     alone = [of.labels[metric] for metric in bare]
     notes += [queries_alone(alone, "intervals and tests" if mean else "tests", of.units)] if bare else []
@@ -310,7 +310,7 @@ def _values_legend(of: _Tested, further: Collection[str]) -> str:
     said = f"{UNITS} {marks}: {_significant(of)}.{said}" if of.any_test else f"{UNITS}{said}"
     chosen = f"{spell('metrics', 'NAME,...')} or {spell('metrics', 'all')}"
     count = count_of(len(further), "further metric is", "further metrics are")
-    return f"{said} {count} neither tested nor shown: use {chosen}." if further else said
+    return f"{said} {count} neither tested nor in this table: use {chosen}." if further else said
 
 
 def _tests(of: _Tested) -> Iterator[Table]:

@@ -23,7 +23,7 @@ INTERVAL_TOLERANCE = 1e-6  # of an end of an interval that is computed again, re
 
 
 def check(report: Report) -> None:
-    """Refuse a report whose parts contradict each other.
+    """Refuse a report that contradicts itself.
 
     Raises:
         BadInput: a metric is listed twice; a value, an end of an interval or a per-query value is out of the range of
@@ -54,7 +54,7 @@ def check(report: Report) -> None:
 
 
 def check_intervals(report: Report) -> None:
-    """Refuse a report with an interval that is not that of its per-query values.
+    """Refuse a report with an interval that its per-query values do not give.
 
     Raises:
         BadInput: no per-query values, or an interval differs by more than 1e-6.
@@ -107,14 +107,14 @@ def _check_range(key: Key, result: Measurement, items: TestSet | None) -> None:
 
 def _check_items(fields: Mapping[str, str], items: TestSet) -> None:
     _, mark, digits = fields.get("split", "").rpartition("#")
-    # Items with labels have a fingerprint of their own, which is also about queries and gallery.
+    # The fingerprint of items with labels also covers the queries and the gallery.
     if mark and "labels" not in fields and digits != signature.fingerprint(items):
         what = f"its items do not match its signature (split {digits}, found {signature.fingerprint(items)})"
         raise BadInput(what, fix=FIX)
 
 
 def _value(values: Column, n: int, items: TestSet) -> float:
-    """The value of a column over ``n`` queries; those of them that are not in the column are misses, which are 0."""
+    """The value of a column over ``n`` queries; a query that is not in the column is a miss (0)."""
     if not len(values.values):
         return math.nan
     if values.median:

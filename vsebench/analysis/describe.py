@@ -1,4 +1,4 @@
-"""What a data set consists of: its captions and words; of scenes also which captions are true of which images."""
+"""The captions and words of a data set; for scenes also which captions are true of which images."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def describe(name: str, *, progress: Progress | None = None) -> Result:
 
 
 def _of_all(progress: Progress, before: int, parts: int) -> Progress:
-    """The progress of one part as that of all."""
+    """The progress of one part as progress of all parts."""
     return lambda done, of: progress(before * of + done, parts * of)
 
 
 def _part(split: TestSet, progress: Progress | None) -> tuple[dict[str, Value], dict[str, int], SceneFacts | None]:
-    """The facts of a split, its most frequent words with their number, and of scenes what is known of them."""
+    """The counts of a split, its most frequent words, and for scenes the counts of true pairs."""
     captions = split.columns.texts or ()
     tokens = tokenise(captions)
     count = np.bincount(tokens.word, minlength=len(tokens.words)).tolist()

@@ -51,15 +51,15 @@ def in_one_table(
     """
     every = arrange(systems, mean, languages=True)
     given = every
-    every, keys, notes, warnings = every.alike(metrics, force, of_queries=False)
+    every, keys, notes, warnings = every.comparable(metrics, force, of_queries=False)
     if metrics is None and not ranks:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     how = systems[0].report.intervals
     behind = [MEAN] if every.several and every.averaged else []
     rows = [(group, name) for group in every.groups for name in (*group.sets, *behind)]
-    alike = every.by_runs or shared.made_alike(every.systems) is not None
-    more = ["intervals are not shown: some reports have none, or used other settings"] * (intervals and not alike)
-    intervals = intervals and alike
+    known = every.by_runs or shared.interval_settings(every.systems) is not None
+    more = ["intervals are not shown: some reports have none, or used other settings"] * (intervals and not known)
+    intervals = intervals and known
 
     def values_of(key: Any) -> list[Value]:
         return values_in(every, rows, key, how, intervals, level)
@@ -90,7 +90,7 @@ def values_in(
         rows: systems, their test sets, or the means over these.
         key: metric and direction.
         how: the resampling of the intervals of means.
-        intervals: the intervals of runs are shown; those of means always are.
+        intervals: show the intervals over runs; intervals of means are always shown.
         level: of intervals over runs, in percent.
     """
     of_means = every.mean_intervals(key, how) if any(name == MEAN for _, name in rows) else []
@@ -135,12 +135,12 @@ def _heading(every: Arranged) -> str:
 
 
 def _how(group: Group) -> str:
-    """How the scores of a system are corrected; an empty text where they are not."""
+    """How the scores of a system are corrected, or an empty text."""
     return ", ".join(corrected(group.first.report.signature))
 
 
 def _label(every: Arranged, row: Row, differ: bool) -> Text:
-    """The name of a row; where the scores of systems are corrected in different ways, it says how."""
+    """The name of a row, with the score correction if it differs between systems."""
     group, name = row
     system, kind = group.name, "language" if every.languages else "set"
     identity = {"system": system, kind: name} if system and every.several else {"system": system or name}

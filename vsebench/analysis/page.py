@@ -30,7 +30,7 @@ from .agree import agreement_of
 from .compare import tested
 from .sets_and_runs import arrange
 from .slices import slices_of
-from .systems import OneReport, Reports, System, alike, load_systems
+from .systems import OneReport, Reports, System, comparable, load_systems
 from .tests_between import Rules
 
 MIN_SYSTEMS_TO_AGREE = 3  # systems from which metrics can agree on their order
@@ -73,7 +73,7 @@ def page(
         threads: number of threads; never changes a result.
 
     Raises:
-        UsageError: unknown metrics, or systems that were not measured alike.
+        UsageError: unknown metrics, or systems that were evaluated differently.
         BadInput: a report lacks per-query values, or a file cannot be read.
         MissingPackage: thumbnails without Pillow.
 
@@ -90,7 +90,7 @@ def page(
     names = charts.short_names([s.name for s in systems], MAX_NAME_LENGTH)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
     systems, repeated = (systems, ()) if metrics is not None else _once(systems)
-    every, _, warnings = alike(systems, metrics, force, of_queries=False)
+    every, _, warnings = comparable(systems, metrics, force, of_queries=False)
     keys = [key for key in every if not key[0].family.of_lists]
     split, unknown = _with_captions(systems[0].items, captions)
     how = Resampling(float(ci), resamples, seed) if ci else None
@@ -175,7 +175,7 @@ def _with_captions(items: TestSet, captions: Captions | None) -> tuple[TestSet, 
 
 
 def _other_captions(systems: Sequence[System], split: TestSet) -> list[str]:
-    """A warning where the gains of a report were computed from other captions than those that are shown."""
+    """A warning if the gains of a report were computed from other captions than the page shows."""
     if split.columns.texts is None:
         return []
     shown = signature.captions_fingerprint(split.columns.texts)

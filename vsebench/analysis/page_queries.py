@@ -19,19 +19,19 @@ from ..types import DIRECTIONS, ONE_WAY, Direction, Float, Int, Side, TestSet
 from .systems import System
 
 HOW = "evaluate again with vsebench eval FILE -o A.json"
-EMBEDDED_QUERIES = 25  # queries of a preset whose images are embedded first
+EMBEDDED_QUERIES = 25  # first queries of a preset: their images get thumbnails first
 LISTS_BUDGET_BYTES = 9_000_000  # bytes of base64 for the lists of all systems; lists are shortened beyond it
 BYTES_PER_ITEM = 8  # of base64 for one item of a list: its index, score and gain
 _DEPTH = 10
 
 
 def explore(systems: Sequence[System], keys: Sequence[Key], split: TestSet) -> tuple[dict[str, Any] | None, list[str]]:
-    """What the script of a page reads, None where no report has lists; and what is left out for which reason.
+    """The data for the script of a page (None if no report has lists), and notes on what is left out.
 
     Args:
         systems: those with other items than ``split`` are left out.
         keys: metrics and directions that all have.
-        split: the items of the first system, with captions where they are known.
+        split: the items of the first system, with captions if they are known.
 
     Returns:
         A document with arrays: ``names``, ids and texts of the ``rows`` and ``columns``, ``rowOf`` of every column, the
@@ -103,7 +103,7 @@ def _texts(side: Side) -> list[str] | None:
 def _metric(keys: Sequence[Key], split: TestSet) -> Metric | None:
     """The metric that queries are sorted by: NCS@10, else the NCS of the largest k, else the first graded headline.
 
-    Where judgements alone say what is relevant, any headline.
+    If only judgements define relevance, any headline metric.
     """
     every = [m for m, d in keys if d is not None and m.unit == "fraction" and m.higher_is_better]
     graded = [m for m in every if m.graded or split.image_of is None]
@@ -117,7 +117,7 @@ def _ranking(
     system: System, direction: Direction, metric: Metric | None, split: TestSet, k: int
 ) -> dict[str, Any] | None:
     """The first ``k`` items of every query, from 1 (0 for none), with scores and gains, the largest gain of the ground
-    truth, the values of the metric, and the rank of the first relevant item (0 where it is not known).
+    truth, the values of the metric, and the rank of the first relevant item (0 if unknown).
     """
     lists = next((top for top in system.report.lists if top.direction == direction), None)
     if lists is None:
@@ -139,7 +139,7 @@ def _ranking(
 
 
 def _values(system: System, key: Key, split: TestSet) -> Float | None:
-    """(query,) the values of all queries of a direction, NaN where there is none; None where the report has none."""
+    """(query,) the values of all queries of a direction, NaN for missing ones; None if the report has none."""
     result = system.results.get(key)
     if result is None or result.per_query is None or result.queries is None or key[1] is None:
         return None
@@ -169,7 +169,7 @@ def _judged(keys: Sequence[Key], direction: Direction, split: TestSet) -> tuple[
 
 
 def shown_images(data: dict[str, Any] | None, split: TestSet) -> list[int]:
-    """Images in the order in which the page is likely to show them: those of the first queries of every preset."""
+    """Images in the order in which the page is likely to show them: the first queries of every preset first."""
     wanted: list[int] = []
     for direction, way in data["ways"].items() if data is not None and split.image_of is not None else ():
         own = np.arange(len(split.rows.ids)) if direction == "i2t" else split.owners

@@ -32,7 +32,7 @@ from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, prepare
 from ..types import Int, TestSet
-from .systems import System, alike, check_comparable, column_of, on_shared_queries, parts_of
+from .systems import System, check_comparable, column_of, comparable, on_shared_queries, parts_of
 
 RULES = ("ties", "empty", "short", "candidates", "normalise")  # fields of signatures that may not depend on the set
 BY_LANGUAGE = ("split", "captions")  # those that may depend on the language
@@ -132,17 +132,17 @@ class Arranged:
             influence[:, at[name]] = column.influence
         return replace(column, image=at[name][column.image], folded=True, influence=influence)
 
-    def alike(
+    def comparable(
         self, metrics: Names | None, force: bool | None, of_queries: bool = True
     ) -> tuple[Arranged, list[Key], tuple[str, ...], tuple[str, ...]]:
-        """The same with values of the queries that all systems have, and what they share, as ``systems.alike``.
+        """The systems on the queries that all have, with shared metrics, notes and warnings, as ``systems.comparable``.
 
-        Reports of one set are measured alike, and rules are those of all sets.
+        Reports of one set must have the same settings; settings that may depend on the set may differ between sets.
         """
         runs = [run for group in self.groups for run in group.runs]
         of_sets = {name: [run[name] for run in runs if name in run] for name in self.sets}
         systems = [run[name] for run in runs for name in run]
-        keys, notes, warnings = alike(
+        keys, notes, warnings = comparable(
             systems, metrics, force, of_queries=of_queries, of_sets=of_sets, paired=not self.by_runs
         )
         firsts = [group[0] for group in of_sets.values()]
@@ -156,7 +156,7 @@ class Arranged:
         return every, keys, notes, tuple(dict.fromkeys((*warnings, *between, *fewer)))
 
     def _on_shared(self, keys: Sequence[Key]) -> tuple[Arranged, list[str]]:
-        """The same with values of the queries that all systems and runs have, and warnings where these are fewer."""
+        """The systems on the queries that all of them have, and warnings if these are fewer."""
         found: dict[System, System] = {}
         fewer: list[str] = []
         for name in self.sets:
@@ -302,7 +302,7 @@ def _check_order(groups: Sequence[Group], written: Sequence[bool]) -> None:
 
 
 def _with_seeds(names: Sequence[str]) -> dict[str, str]:
-    """The system of every name with a seed, ``SYSTEM@SEED``, of which there are several seeds.
+    """The system of every name ``SYSTEM@SEED``, for systems with several seeds.
 
     Raises:
         UsageError: a further report is called as the system.
@@ -333,7 +333,7 @@ def _languages(systems: Sequence[System]) -> list[Owner]:
     """The system and the language of every report, if they are of several languages of one test set; or none.
 
     Raises:
-        UsageError: names that do not say which reports of one language are of which system, or name another language.
+        UsageError: the names do not give the systems, or give another language.
     """
     found = [language_of(s.report.split) for s in systems]
     known = [each for each in found if each is not None]
@@ -359,7 +359,7 @@ def _languages(systems: Sequence[System]) -> list[Owner]:
 
 
 def _same_judgements(systems: Sequence[System]) -> list[System]:
-    """Reports of several sets whose judgements, one of the user in each, are all called as those of the first one."""
+    """Reports of several sets with one custom judgement each, all renamed to the name in the first one."""
     names = [{m.view for m, _ in system.results if m.view not in SOURCES} for system in systems]
     if any(len(own) != 1 for own in names):
         return [*systems]
@@ -392,7 +392,7 @@ def units_of(bases: Mapping[str, TestSet]) -> tuple[Population, Mapping[str, Int
     ends = [0]
     for names in strata:
         start = ends[-1]
-        for side in (0, 1):  # columns are units if they have no row of their own
+        for side in (0, 1):  # columns are units if they belong to no row
             own = [name for name in names if not side or bases[name].image_of is None]
             ids = [bases[name].sides[side].ids for name in own]
             if len(own) > 1:

@@ -29,7 +29,7 @@ from ..types import Direction, TestSet
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
-from .systems import Names, Reports, System, alike, by_number, column_of, load_systems, subset
+from .systems import Names, Reports, System, column_of, comparable, load_systems, row_number_note, subset
 
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
@@ -66,7 +66,7 @@ def slice(
         by: ``length`` (words of the caption), positives (number of relevant items), category (labels in ``file``) or
             column.
         metrics: metrics and suites. A list of them works too. R@1 by default, or all metrics of reports that have
-            judgements of their own instead.
+            custom judgements instead.
         direction: ``both``, i2t, t2i, i2i, t2t or query2corpus.
         file: table with a column of ids (id, image_id or caption_id): CSV, TSV, parquet or JSON lines.
         column: column of ``file`` to slice by; by default category, label or the only one.
@@ -101,7 +101,7 @@ def slice(
     systems = load_systems(reports)
     if metrics is None and any(str(metric) == "R@1" for metric, _ in systems[0].results):
         metrics = "R@1"
-    keys, _, warnings = alike(systems, metrics, force)
+    keys, _, warnings = comparable(systems, metrics, force)
     of_queries = [k for k in keys if k[1] is not None]
     if not of_queries:
         raise UsageError(
@@ -169,7 +169,7 @@ def slices_of(
         kind="slices", title=f"Slices of {split}", main="slices", systems=names, panels=panels,
         tables=(*tables.values(), sentences(reading)),
         settings={"split": split, "systems": list(names), "how": None if how is None else asdict(how)},
-        notes=(*by_number(systems), *([queries_alone(graded, units=units)] if graded else [])),
+        notes=(*row_number_note(systems), *([queries_alone(graded, units=units)] if graded else [])),
         warnings=tuple(f"left out: {', '.join(names)}: {why}" for why, names in unfit.items()),
     )  # fmt: skip
 
@@ -232,7 +232,7 @@ def _table(
     top: int,
     threads: int | None,
 ) -> Table:
-    """One metric in every bin, of which people see ``top``; the last rows have all queries, and those in no bin.
+    """One metric in every bin (``top`` are shown); the last rows have all queries, and the queries in no bin.
 
     Raises:
         NotApplicable: no query is in a bin, or the attribute does not apply to them.

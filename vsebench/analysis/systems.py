@@ -106,14 +106,14 @@ def _checked(report: Report, path: str | os.PathLike[str], recompute: bool = Fal
 
 
 def load_all(path: str | os.PathLike[str]) -> list[Report]:
-    """The report in a JSON file, or those of a table of several; raises as ``load``."""
+    """The reports in a JSON file: one, or the reports of a table; raises as ``load``."""
     return [_checked(report, path) for _, report in read_all(Path(path), parse)]
 
 
 def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int = 1) -> list[System]:
     """The systems of some reports, at least ``needed``: of one list, or given one by one, as ``compare("A", "B")``.
 
-    A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
+    A file may be written ``NAME=FILE``; the default name is the name of the file, with its folder if needed.
     The folder of a training run stands for its result, under the name of the folder.
     A file with a table of several reports counts as these reports, under their names. Objects without names are called
     A, B, C, ... by position.
@@ -148,7 +148,7 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
     return out
 
 
-def made_alike(systems: Sequence[System]) -> Resampling | None:
+def interval_settings(systems: Sequence[System]) -> Resampling | None:
     """How the intervals of all reports were made; None if in different ways, or if a report has none."""
     first, *others = (one.report.intervals for one in systems)
     return first if all(one == first for one in others) else None
@@ -182,9 +182,9 @@ def named(text: str) -> tuple[str | None, Path]:
 
 
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
-    """The name of every system: as given, else that of its file, else a letter.
+    """The name of every system: as given, else the name of its file, else a letter.
 
-    Where two files without a name are called alike, every such file has its folder in front.
+    If two files have the same name, all get their folder in front.
 
     Raises:
         UsageError: two systems of one name.
@@ -216,7 +216,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     return names
 
 
-def alike(
+def comparable(
     systems: Sequence[System],
     metrics: Names | None,
     force: bool | None,
@@ -225,11 +225,11 @@ def alike(
     of_sets: Mapping[str, Sequence[System]] | None = None,
     paired: bool = True,
 ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
-    """What systems share that were measured alike: metrics and directions, notes and warnings.
+    """The metrics and directions that comparable systems share, with notes and warnings.
 
     Args:
         systems, metrics, force: as for ``check_comparable`` and ``shared_keys``.
-        of_queries: without metrics of hubness, of which single queries have no value.
+        of_queries: leave out hubness metrics, which have no per-query values.
         of_sets: the systems by test set, if they are of several, which ``sets_and_runs`` compares.
         paired: their queries are paired, so that the order of rows without ids counts.
 
@@ -250,7 +250,7 @@ def alike(
     return keys, notes, (*warnings, *differing, *left_out, *unlike)
 
 
-def by_number(systems: Sequence[System]) -> tuple[str, ...]:
+def row_number_note(systems: Sequence[System]) -> tuple[str, ...]:
     """One note or none: queries of reports without ids are paired by row number."""
     if len(systems) < 2 or not any(_without_ids(s.items) for s in systems):
         return ()
@@ -263,7 +263,7 @@ def _without_ids(items: TestSet) -> bool:
 
 
 def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
-    """Warnings on good systems without ids whose queries succeed independently: their rows may differ in order."""
+    """Warnings if good systems without ids solve unrelated queries: their rows may be in different orders."""
     first, *others = systems
     out = []
     for other in others:
@@ -379,8 +379,8 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
     """The shared keys of a name or suite."""
     metrics = _metrics_of(word, shared)
-    alike = [k for k in shared if k[0].name.lower() == word.lower()]  # nDCG@10 of the judgements that were measured
-    found = [k for k in shared if k[0] in metrics] or (alike if len({k[0] for k in alike}) == 1 else [])
+    of_name = [k for k in shared if k[0].name.lower() == word.lower()]  # nDCG@10 of any judgements
+    found = [k for k in shared if k[0] in metrics] or (of_name if len({k[0] for k in of_name}) == 1 else [])
     if found:
         return found
     without = [s for s, keys in zip(systems, of_each, strict=True) if not any(k[0] in metrics for k in keys)]

@@ -1,7 +1,7 @@
 """Tests between systems: paired over images, or over training runs if a system has several.
 
-The smallest p-value of B random permutations is 1 / (1 + B); where they are all counted, it is 2 / 2^n for n images
-that differ. Correcting m tests makes the smallest p-value of a table m times as large (Holm), or m / j times as large
+The smallest p-value of B random permutations is 1 / (1 + B); if all are counted, it is 2 / 2^n for n images that
+differ. Correcting m tests makes the smallest p-value of a table m times as large (Holm), or m / j times as large
 if j p-values are that small (Benjamini-Hochberg). If the result is above alpha, no difference can be significant.
 """
 
@@ -231,8 +231,8 @@ def _tested(
 def _permuted(cases: Sequence[_Case], rules: Rules, threads: int | None) -> tuple[Float, Bool]:
     """(case,) p-values, and whether they count every permutation.
 
-    With the influence of the images as candidates every image differs, even where the values of few do: the p-value is
-    never smaller than without it.
+    With the influence of the images as candidates every image differs, even if few values do. The p-value
+    is never smaller than without it.
     """
     changes = np.stack([case.changes for case in cases], axis=1)
     p, exact = paired.permutation_test(changes, rules.permutations, rules.seed, threads)
@@ -305,5 +305,5 @@ def unreachable(smallest: Sequence[float], rules: Rules, limit: str, more: str) 
 
 
 def _needed(tests: int, rules: Rules) -> int:
-    """The fewest random permutations whose smallest p-value is not above alpha after the correction."""
+    """The fewest random permutations that can give a corrected p-value of at most alpha."""
     return math.ceil((1 if rules.correction == "none" else tests) / rules.alpha)

@@ -27,8 +27,8 @@ def make(
     """Thumbnails of the images that are wanted, the first ones first, and notes about those that are left out.
 
     Args:
-        where: the images, and which one is whose, as for ``vsebench.encode``.
-        split: whose images.
+        where: the images, as for ``vsebench.encode``.
+        split: the test set.
         wanted: indices of images.
 
     Returns:

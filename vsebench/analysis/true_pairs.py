@@ -46,7 +46,7 @@ class SceneFacts:
         kinds: share of captions by kind: true, wrong, generic.
         false_negatives: of all true pairs, the share whose caption was written for another image.
         ambiguous: of the captions that are true of their image, the share that is true of another one, too.
-        images_a_caption: images that a caption is true of, for the captions that are true of their own.
+        images_a_caption: images that a caption is true of, over captions that are true of their image.
         captions_an_image: mean number of captions that are true of an image and were written for another one.
         step: pairs were counted for every ``step``-th caption.
     """
@@ -80,7 +80,7 @@ class TruePairs:
 
 
 def count_true(known: Truth, image_of: Int, progress: Callable[[int, int], None] | None) -> TruePairs:
-    """Compare every image with every caption, or with some of them where there are many.
+    """Compare every image with every caption, or with a sample if there are many.
 
     Args:
         known: of the split.

@@ -47,7 +47,7 @@ NAMES = {"R@": "hit_rate_at_", "Recall@": "recall_at_", "gt:nDCG@": "ndcg_at_", 
 def files(exported: Exported) -> dict[str, bytes]:
     """``ORG__NAME/no_revision_available/TASK.json``, one a direction that was measured, with a subset a report.
 
-    ``mteb_version`` is null, and ``dataset_revision`` the signature of the report, or those of the reports: MTEB did
+    ``mteb_version`` is null, and ``dataset_revision`` the signature of the report, or of the reports: MTEB did
     not evaluate, and its copy of the data was not read.
 
     Raises:
@@ -83,7 +83,7 @@ def files(exported: Exported) -> dict[str, bytes]:
 
 
 def _part(report: Report, direction: str) -> dict[str, Any]:
-    """The scores of a report in one direction, empty where it was not measured."""
+    """The scores of a report in one direction, empty if it was not measured."""
     scores = _scores(report, direction)
     if scores and MAIN not in scores:
         raise _no_main_score(direction)

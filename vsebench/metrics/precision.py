@@ -49,7 +49,7 @@ def judged_at(judged: Ranks, k: int) -> Float:
 
 @metric(
     "R-P",
-    aliases=("Rprec",),
+    aliases=("Rprec", "R-Precision"),
     depth="R",
     group="precision",
     formula="|relevant items with rank <= R| / R, R the number of relevant items",

@@ -10,7 +10,7 @@ Every result is a ``render.Result``: tables, charts, settings, notes and warning
 - ``table``: tables of words and numbers, their text and their records; ``wide``: those with a row a system
 - ``render``: what every result has; ``terminal``, ``latex``, ``html``, ``markdown``: one format each
 - ``model``: one measurement of an evaluation, what it needs of its metric, how intervals are made, and numbers as text
-- ``report``: the report of an evaluation; other results are where they are computed (``vsebench.analysis``,
+- ``report``: the report of an evaluation; other results are in the packages that compute them (``vsebench.analysis``,
   ``vsebench.human``)
 - ``page`` with ``templates/``: the page of reports; ``charts``: charts
 - ``document``, ``packed``: the JSON document of a report with its per-query values

@@ -38,7 +38,7 @@ class Mark:
     Attributes:
         system: index.
         x: k of a curve, or the label of a slice.
-        value: fraction, or rank where the unit of the panel is no fraction.
+        value: fraction, or rank if the unit of the panel is not a fraction.
         interval: of the value, or None.
         group: the direction of a curve, or the heading of slices.
         dot: it is a point, not only one that the line of its curve passes.
@@ -60,7 +60,7 @@ class Panel:
         name: of a file, such as ``gt-recall-k``.
         title: above it.
         kind: ``curve`` over k (on a logarithmic axis), or ``slices`` from top to bottom.
-        x, y: what the axis of k or of the slices has, and what is measured.
+        x, y: titles of the axis of k or slices, and of the axis of values.
         marks: the numbers.
         percent: values are fractions, drawn times 100.
     """
@@ -75,7 +75,7 @@ class Panel:
 
 
 def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measurement]]) -> list[Panel]:
-    """A panel for every metric whose value is known at three depths or more, with all its directions.
+    """A panel for every metric with values at three depths or more, with all its directions.
 
     Values of R@k are known for all k up to 100 where MedR was measured, from the ranks of its queries.
 
@@ -107,7 +107,7 @@ def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Measur
 
 
 def _recall(medians: Sequence[Measurement], recalls: Sequence[Measurement], group: str) -> list[Mark]:
-    """R@k for every k up to the largest rank, and up to 10: ``recalls`` also count queries whose items have no rank."""
+    """R@k for every k up to the largest rank, and up to 10: ``recalls`` also count queries without ranks."""
     ranks = [r.per_query for r in medians if r.per_query is not None]
     if len(ranks) < len(medians):
         return []
@@ -141,7 +141,7 @@ def svg(panel: Panel, systems: Sequence[str]) -> str:
 
 
 def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: str) -> list[Path]:
-    """One file a panel, with a legend where there are several systems; the files written.
+    """Write one file per panel, with a legend for several systems; returns the files.
 
     Args:
         panels: the charts.

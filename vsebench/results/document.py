@@ -62,7 +62,7 @@ class ColumnDocument(_Strict):
         queries: packed indices into the images (i2t, i2i), captions (t2i, t2t) or queries; None: all, in order.
         values: packed, one a query.
         influence: two packed arrays, one number an image: what it adds to the mean as a candidate, see
-            ``model.Measurement``; None where it is not known.
+            ``model.Measurement``; None if unknown.
     """
 
     metric: str
@@ -89,9 +89,9 @@ class PerQueryDocument(_Strict):
 
     Attributes:
         images, captions: ids; of queries and a corpus theirs.
-        image_of: for every caption the index of its image; None where captions have none of their own.
+        image_of: for every caption the index of its image; None if captions belong to no image.
         caption_rows: of a custom split with ids: for every caption its row among the text vectors; or None.
-        numbered: sides whose items have no ids: ``images`` or ``captions`` are numbers of rows.
+        numbered: sides without ids: their ``images`` or ``captions`` are row numbers.
         fold: for every image the number of its fold, or None.
         columns: the values.
     """
@@ -265,7 +265,7 @@ def read(path: Path, parse: Parse) -> list[tuple[str | None, dict[str, Any]]]:
 
 
 def _fault(error: ValidationError) -> str:
-    """The first fault of a document: the field, what is wrong, and the value."""
+    """The first error of a document: the field, the problem, and the value."""
     one = error.errors(include_url=False)[0]
     place, given = ".".join(map(str, one["loc"])) or "document", one["input"]
     what = one["msg"].replace("Input should be", "expected").replace("Extra inputs are", "this field is")
@@ -279,7 +279,7 @@ def _refuse_vectors(path: Path) -> None:
     try:
         kind = sniff(path)
     except BadInput:
-        return  # the reader of JSON says what is wrong
+        return  # the JSON reader reports the error
     if kind.arrays is not None:
         command = f"vsebench eval {shlex.quote(str(path))} -o {shlex.quote(f'{path.stem}.json')}"
         made = command if of_command() else f"vsebench.evaluate({str(path)!r})"

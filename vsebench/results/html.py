@@ -63,7 +63,7 @@ def fragment(shown: Sequence[Table]) -> str:
 
 
 def tables(shown: Sequence[Table]) -> str:
-    """The tables alone, of which ``TABLES`` is the style where their class is ``vsebench``."""
+    """The tables alone; ``TABLES`` is their style inside the class ``vsebench``."""
     return "\n".join(map(_table, shown))
 
 
@@ -89,7 +89,7 @@ def _table(table: Table) -> str:
 
 
 def _groups(table: Table) -> str:
-    """The row of groups above the headings; an aside takes a column of its own."""
+    """The row of groups above the headings; an aside takes a separate column."""
     found, at, widths = "", 0, [1 + aside for _, aside in table.room]
     for text, first, stop in [*table.spans, ("", len(widths), len(widths))]:
         found += "<th></th>" * sum(widths[at:first])
@@ -112,7 +112,7 @@ def _cell(cell: Printed, words: bool, longest: str, asides: bool) -> str:
 
 
 def environment() -> Environment:
-    """The templates in the folder ``templates``: what is no markup passes ``printable`` and is escaped.
+    """The templates in the folder ``templates``: text that is not markup passes ``printable`` and is escaped.
 
     Raises:
         MissingPackage: jinja2 is not installed.

@@ -22,7 +22,7 @@ def latex(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    """Numbers flush right, and asides in a column of their own, so that digits align."""
+    """Numbers flush right, and asides in a separate column, so that digits align."""
     lines = [f"% {_comment(table.title)}"] if table.title else []
     comments = [f"% {_comment(text)}" for text in (*table.sentences(), *filter(None, [table.literal]))]
     comments += [f"% {_comment(f'warning: {text}')}" for text in table.warnings]
@@ -44,7 +44,7 @@ def _table(table: Table) -> str:
 
 
 def _groups(table: Table) -> list[str]:
-    """The line of groups above the headings, with rules below them; an aside takes a column of its own."""
+    """The line of groups above the headings, with rules below them; an aside takes a separate column."""
     starts = [0]
     for _, aside in table.room:
         starts.append(starts[-1] + 1 + aside)

@@ -62,7 +62,7 @@ class Measurement:
         influence: (2, image) float64, what every image adds to the value as a candidate, by two random halves of the
             query images (see ``graded.influence``); None where it is not known, and the interval is that of the
             queries alone.
-        ties: the value under the optimistic and under the pessimistic tie rule, or None where it is the same.
+        ties: the value under the optimistic and under the pessimistic tie rule, or None if they are equal.
 
     Raises:
         UsageError: the value is not finite.
@@ -113,7 +113,7 @@ class Lists:
         scores: (query, k) float32, rounded from the float64 scores that decide the order, and those beyond the range
             of float32 at its ends; None for retrieved lists without scores.
         kind: the gains, such as ``cider``, with which graded metrics were measured first; None without any.
-        gains: (query, k) float32 gains of the items, 0 where there is no item; None without gains.
+        gains: (query, k) float32 gains of the items, 0 without an item; None without gains.
         truth_gains: (query,) float32 largest gain of a ground-truth item of the query; None without gains.
     """
 
@@ -126,7 +126,7 @@ class Lists:
 
 
 def check_level(level: float) -> float:
-    """The level of an interval in percent, as it is; raises UsageError where it is none, or below 1."""
+    """The level of an interval in percent; raises UsageError if it is not a percentage of at least 1."""
     if not 0 < level < 100:
         raise UsageError(f"the confidence level is {level}", fix="use a percentage such as 95")
     if level < 1:
@@ -180,7 +180,7 @@ def plain(source: object, *names: str) -> dict[str, Any]:
 # are printed as percent.
 Form = Unit | Literal["count", "probability", "correlation", "tau", "effect", "mean", "percent", "share"]
 
-# In the order of columns: those of one direction together, then sums.
+# In the order of columns: directions, then sums.
 ARROWS: dict[Direction | None, str] = {
     "i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", ONE_WAY: "query→corpus",
     None: "sum",
@@ -199,7 +199,7 @@ def fixed(value: float, decimals: int, *, times: int = 1, form: str = "") -> str
 
     Args:
         value: the number. A float64 number is seldom the decimal number that is meant, but a little above or below it:
-            the first 15 digits are those of the decimal number.
+            the first 15 digits equal the decimal number.
         decimals: digits after the point.
         times: 100 for a fraction that is printed in percent.
         form: ``+`` for a sign of every number, ``,`` for commas between thousands.
@@ -225,7 +225,7 @@ def printed(value: float, form: Form) -> str:
             return f"{float(Context(4, ROUND_HALF_UP).create_decimal(_decimal(value))):.4g}"
         case "count":
             return f"{value:,}"
-        case "probability":  # one digit and an exponent where it is small
+        case "probability":  # small ones with one digit and an exponent
             return fixed(value, 4) if value >= 0.00005 or value == 0 else f"{value:.0e}"
         case "correlation" | "tau":
             return fixed(value, 4 if form == "correlation" else 2)
@@ -251,7 +251,7 @@ def bracketed(ends: tuple[float, float] | None, form: Form) -> str:
 
 
 def units_of(found: Iterable[Any]) -> str:
-    """What is resampled for some results: the queries where they are of queries and a corpus, else the images."""
+    """What is resampled: queries for results of queries and a corpus, else images."""
     return "queries" if any(one.direction == ONE_WAY for one in found) else "images"
 
 

@@ -32,11 +32,11 @@ def pack(array: npt.NDArray[Any]) -> str:
 def unpack(text: str, most: int | None = None) -> npt.NDArray[Any]:
     """The array that ``pack`` wrote: int64, float64 or unicode.
 
-    Integral values are returned as int64, also those of a float array; the caller converts them.
+    Integral values are returned as int64, even from a float array; the caller converts them.
 
     Args:
         text: from ``pack``.
-        most: how many numbers there can be, where it is known.
+        most: maximal number of entries, if known.
 
     Raises:
         BadInput: no such kind, damaged, or more numbers than ``most``.

@@ -30,7 +30,7 @@ class Part:
         panels: its charts.
         tables: below the charts.
         folded: further tables by heading, which the reader opens.
-        notes: what is left out, and how to get it.
+        notes: missing sections, and how to get them.
     """
 
     name: str
@@ -56,13 +56,13 @@ def page(
         systems: names.
         parts: the sections; the queries are behind the first.
         shown: what its script reads of single queries, or None.
-        left_out: what is left out of the single queries, and why.
+        left_out: notes on data of single queries that are missing.
         warnings: what may be wrong.
 
     Raises:
         MissingPackage: jinja2 is not installed.
     """
-    template = html.environment().get_template("page.html")  # first: it says what is not installed
+    template = html.environment().get_template("page.html")  # first: raises if jinja2 is missing
     from markupsafe import Markup  # a dependency of jinja2
 
     lacking = charts.missing()
@@ -109,7 +109,7 @@ def _integers(values: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def _rounded(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Numbers times a power of ten in 16 bits, or in 32 where they are large; NaN is the least 16-bit number."""
+    """Numbers times a power of ten in 16 bits, or in 32 if they are large; NaN is the least 16-bit number."""
     known = ~np.isnan(values)
     most = float(np.abs(values[known]).max(initial=0))
     digits = 4 if not most else min(6, math.floor(math.log10(32_000 / most)))

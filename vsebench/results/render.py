@@ -35,11 +35,11 @@ class Result:
         kind: of its JSON document, as in the schema ``vsebench/slices/2``.
         title: of its page.
         tables: what it shows; all formats are made of them.
-        main: the name of the tables whose records ``to_frame`` and CSV have.
+        main: the name of the tables for ``to_frame`` and CSV.
         settings: what its JSON document has beside tables, notes and warnings, as plain values.
         panels: its charts.
         systems: the names of what the charts compare.
-        page: makes its HTML, where that has more than the tables.
+        page: makes its HTML, if that has more than the tables.
         reports: those that its JSON document holds, by name, so that it can be read in their place.
         notes: what was decided.
         warnings: what may be wrong.
@@ -154,7 +154,7 @@ class Result:
         return charts.plot(self.panels, self.systems)
 
     def figures(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
-        """Write every chart to a file of its own, as svg, png or pdf: ``charts.write``; the files."""
+        """Write every chart to a separate svg, png or pdf file, see ``charts.write``; returns the files."""
         return charts.write(self.panels, self.systems, Path(folder), kind)
 
     def document(self, per_query: bool = True) -> dict[str, Any]:

@@ -41,8 +41,8 @@ class Report(Result):
         provenance: files, versions, machine and time.
         intervals: how intervals were made, or None without them.
         parts: results that a sum adds up and that were not requested by name.
-        items: the images and captions whose queries have per-query values (without captions as strings), or None.
-        lists: the top of the rankings, one a direction, where they were kept.
+        items: the test set of the per-query values (without the text of captions), or None.
+        lists: the top of the rankings, one per direction, if they were kept.
 
     Example:
         >>> import numpy as np
@@ -226,7 +226,7 @@ def read(path: Path, parse: Callable[[str], MetricName]) -> Report:
 
 
 def read_all(path: Path, parse: Callable[[str], MetricName]) -> list[tuple[str | None, Report]]:
-    """The report in a file, without a name, or those of a table with the names of their systems."""
+    """The report in a file (without a name), or the reports of a table with the names of their systems."""
     from . import document
 
     return [(name, Report(**fields)) for name, fields in document.read(path, parse)]

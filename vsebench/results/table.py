@@ -27,7 +27,7 @@ class Printed(NamedTuple):
     Attributes:
         text: words, or a number as printed.
         mark: a superscript behind it.
-        aside: what is dim behind it or on a second line, such as an interval.
+        aside: dim text behind it or on a second line, such as an interval.
         best, second: bold or underlined.
     """
 
@@ -44,7 +44,7 @@ class Text(NamedTuple):
     Attributes:
         shown: the words.
         value: what records have in their place: a value, or fields.
-        aside: what is dim behind them.
+        aside: dim text behind them.
     """
 
     shown: str
@@ -57,13 +57,13 @@ class Value:
     """A number.
 
     Attributes:
-        value: in its unit (fractions as fractions); None where it is undefined.
+        value: in its unit (fractions as fractions); None if undefined.
         form: how it is printed.
         interval: (low, high), or None.
         higher_is_better: of values that are compared; None for others.
         signed: a difference, with its sign.
         mark: a superscript behind it.
-        aside: words behind it, where it has no interval.
+        aside: words behind it, in place of an interval.
         bold: in bold, whatever the other values are.
         facts: further fields of its record.
     """
@@ -90,7 +90,7 @@ class Column:
         heading: above it.
         key: its field in records; None for the heading, empty where records do not have it.
         fields: of a column of numbers that all mean the same, such as ``{"system": "ours"}``: each of its numbers is a
-            record of its own with these fields and ``value``, ``low`` and ``high``.
+            separate record with these fields and ``value``, ``low`` and ``high``.
         group: above the heading; neighbours with one group share it.
         words: it has words, which are set to the left.
         ends: records have the ends of its intervals, ``low`` and ``high``.
@@ -117,13 +117,13 @@ class Table:
     """A table with its notes.
 
     Attributes:
-        name: of its records; tables of one name are one list of records. Empty where there are none.
+        name: of its records; tables of one name share one list of records. Empty for no records.
         title: above it.
         columns: of words and of numbers.
         rows: as many entries as columns.
         fields: of all its records.
         best: values are compared along a ``row`` or a ``column``, and the best of each is marked.
-        bold: what is in bold where single values are, see ``Value.bold``.
+        bold: meaning of bold values, see ``Value.bold``.
         brackets: intervals are printed.
         hidden: rows that only records have.
         shown: people see it; others are only records.
@@ -224,7 +224,7 @@ def way(direction: Direction | None) -> Text:
 
 
 def arrow(higher_is_better: bool) -> str:
-    """Behind the name of a metric of which lower values are better."""
+    """The mark behind the name of a metric if lower is better."""
     return "" if higher_is_better else " ↓"
 
 

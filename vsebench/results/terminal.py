@@ -31,7 +31,7 @@ def text(tables: Sequence[Table]) -> str:
 
 
 def show(tables: Sequence[Table], console: Console) -> None:
-    """Print every table with its title and notes; asides are below their numbers where the terminal is narrow.
+    """Print every table with its title and notes; asides are below their numbers in a narrow terminal.
 
     Args:
         tables: what to print.
