@@ -140,7 +140,7 @@ def cost(work: Work) -> tuple[float, float, Outcome]:
 
 
 def memory(name: str) -> float:
-    """A size of this process in MiB, from ``/proc``; NaN where it cannot be read."""
+    """A size of this process in MiB, from ``/proc``; NaN if it cannot be read."""
     try:
         found = re.search(rf"^{name}:\s+(\d+)", Path("/proc/self/status").read_text(), re.M)
     except OSError:

@@ -101,7 +101,7 @@ class Model:
 class Entry:
     """One system on one test set: ``id`` names its page and file, ``level`` is one of ``LEVELS``.
 
-    ``signature`` is empty where it is not known, as in papers; ``paper`` is a key of ``papers.json``; ``facts`` is the
+    ``signature`` is empty if it is not known, as in papers; ``paper`` is a key of ``papers.json``; ``facts`` is the
     provenance, name -> text; submitted entries have their ``report``.
     """
 
@@ -340,7 +340,7 @@ def contradictions(numbers: Mapping[Key, Number]) -> dict[Key, str]:
 
 
 def submitted(path: Path, recompute: bool = False) -> Entry:
-    """The entry of a report with ``model``; raises BadInput where its numbers do not follow from its queries."""
+    """The entry of a report with ``model``; raises BadInput if its numbers do not follow from its queries."""
     _check_id(path.stem)
     report, fields = vb.load(path, recompute=recompute), _json(path).get("model")
     if path.stat().st_size > LARGEST:
@@ -466,7 +466,7 @@ def _results(runs: list[dict[str, Any]]) -> dict[Key, list[tuple[float, float | 
 
 
 def _over_seeds(key: Key, found: list[tuple[float, float | None]]) -> Number:
-    """The mean over seeds, with its interval (95 %) over seeds and test images; None where one of them is not known.
+    """The mean over seeds, with its interval (95 %) over seeds and test images; None if one of them is not known.
 
     The variance is that of the seeds, divided by their number, and that over the test images, which is not divided, as
     they are the same for all seeds. What differs at random between images and seeds together is in both, so that an

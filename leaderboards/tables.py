@@ -240,7 +240,7 @@ def ranks(entries: Sequence[Entry], by: Key) -> dict[str, int]:
 
 
 def _winner(one: Entry, other: Entry, by: Key) -> str | None:
-    """``one``, ``other`` or the empty text by a paired test; None where there is none."""
+    """``one``, ``other`` or the empty text by a paired test; None if there is none."""
     if one.report is None or other.report is None:
         return None
     metric = one.numbers[by].metric

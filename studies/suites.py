@@ -247,7 +247,7 @@ def per_image(report: vb.Report, metric: str, direction: str | None) -> Float:
 
 
 def results_of(report: vb.Report) -> list[dict[str, Any]]:
-    """The numbers of a report, with the standard error over test images; None where a value is no mean."""
+    """The numbers of a report, with the standard error over test images; None if a value is no mean."""
     found = []
     for r in report.results:
         own = per_image(report, str(r.metric), r.direction)

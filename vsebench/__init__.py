@@ -7,7 +7,7 @@
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``page`` shows them on a
   page, ``export`` writes them for other tools; ``correlate`` compares relevances with human judgements
 - ``choice`` measures how often the right caption of an image is chosen (SugarCrepe, VALSE, ARO, Winoground)
-- ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
+- ``load_split`` gives a declared split; ``build_scenes`` generates images and captions with complete ground truth, and
   ``open_scenes`` reads them
 - ``metric`` declares a metric, ``parse`` reads a metric's name; ``tokenise`` splits captions into words
 
@@ -22,7 +22,7 @@ those before it); each describes itself in its docstring:
 - ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``results``: tables in every format
 - ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
 - ``evaluation``: from input to report
-- ``scenes``: a drawn world whose truth is known, registered as a plug-in
+- ``scenes``: synthetic images and captions with complete ground truth, registered as a plug-in
 - ``unimodal``: retrieval inside a modality; ``analysis``: of saved reports; ``pretrained``: encoders by name
 - ``exchange``: reports in the formats of other tools
 - ``cli``: the command line

@@ -30,7 +30,7 @@ def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:
     Tensors are taken without their gradient; what numpy has no type for (bfloat16, float8) becomes float32, exactly.
 
     Raises:
-        UsageError: it is no array, or a masked array with masked entries, named ``name``.
+        UsageError: not an array, or a masked array with masked entries; called ``name``.
     """
     if np.ma.is_masked(x):
         masked = count_of(int(np.ma.getmaskarray(x).sum()), "masked entry", "masked entries")

@@ -1,4 +1,4 @@
-"""The environment variables that change what vsebench does, of which the tables of ``docs/cli.md`` are made.
+"""The environment variables that vsebench reads; the tables of ``docs/cli.md`` are made from them.
 
 They are read where they are used. None of them changes a digit of a result. ``has_driver`` says whether a GPU has its
 driver.
@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-# One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in a container, in WSL2, on a Jetson (two
+# One of them exists if the driver of an NVIDIA GPU is loaded: on Linux, in a container, in WSL2, on a Jetson (two
 # kernels).
 DRIVERS = tuple(
     map(Path, ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"))
@@ -58,7 +58,7 @@ OWN = (
     ),
     Variable("VSEBENCH_DEBUG", "1: an unexpected failure shows its traceback, for a report of it", "1"),
 )
-# Of OpenMP, BLAS and numba: a value that is no number ends numba with a traceback, and others print warnings.
+# Of OpenMP, BLAS and numba: a value that is not a number ends numba with a traceback, and others print warnings.
 THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
@@ -90,12 +90,12 @@ OF_OTHERS = (
     Variable("CUDA_VISIBLE_DEVICES", "the GPUs that a process finds; by default all", "0,1"),
     *(Variable(name, "precision of a GPU's products: only 0 is accepted on a GPU", "0") for name in LOWERED),
     Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
-    Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),
+    Variable("COLUMNS", "width of tables and of the help; by default the terminal's, 120 in a pipe", "100"),
 )  # fmt: skip
 
 
 def local_rank() -> int | None:
-    """The place of this process among those of its machine, where they were started one a GPU (torchrun), or None."""
+    """The number of this process on its machine, if one was started per GPU (torchrun), or None."""
     given = os.environ.get("LOCAL_RANK", "")
     return int(given) if given.isdecimal() and len(given) < 5 else None
 

@@ -50,7 +50,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def csv_cell(value: object) -> object:
-    """A value as a cell of CSV: printable, and with an apostrophe where a spreadsheet would take it for a formula.
+    """A value as a cell of CSV: printable, and with an apostrophe if a spreadsheet would read it as a formula.
 
     Numbers, also negative ones that are text, and a dash alone stay as they are.
     """
@@ -71,7 +71,7 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
 
     Args:
         number: at least 0.
-        one: behind a 1, with the verb or more where that depends on the number: ``entry``, ``caption has``.
+        one: after a 1, with the verb or more if that depends on the number: ``entry``, ``caption has``.
         many: behind all other numbers; ``one`` with an s by default.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -68,7 +68,7 @@ def said() -> Log:
 
 
 def note(*sentences: str, weight: Weight = "decision") -> None:
-    """Say what was decided, one sentence each; empty ones are none.
+    """Note decisions, one sentence each; empty ones are ignored.
 
     Args:
         sentences: what is said.
@@ -81,6 +81,6 @@ def note(*sentences: str, weight: Weight = "decision") -> None:
 
 
 def warn(*sentences: str) -> None:
-    """Say what may be wrong, one sentence each; empty ones are none."""
+    """Warn of possible errors, one sentence each; empty ones are ignored."""
     if (log := _CURRENT.get()) is not None:
         log.warnings.extend(dict.fromkeys(s for s in sentences if s and s not in log.warnings))

@@ -1,6 +1,6 @@
 """Memory: how much is free, and input that needs more is refused before the memory is taken.
 
-Tiles and blocks have fixed sizes. Other limits are those of ``ulimit``, of control groups and of schedulers.
+Tiles and blocks have fixed sizes. Other limits are left to ``ulimit``, control groups and schedulers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def parse_size(text: str, what: str) -> int:
     """Bytes of ``500M``, ``2.5GiB`` or ``1000000``; K, M, G and T are powers of 1024.
 
     Raises:
-        UsageError: anything else; ``what`` names the option or variable.
+        UsageError: anything else; ``what`` is the option or variable.
     """
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     if match is None:

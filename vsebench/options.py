@@ -55,7 +55,7 @@ COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image", "bat
 class Declared:
     """The values that a field allows, besides its type."""
 
-    allowed: tuple[str, ...] = ()  # values, empty where there are too many
+    allowed: tuple[str, ...] = ()  # values, empty if there are too many
     least: int | None = None  # the allowed range of a number
     most: int | None = None
     of: str = ""  # the option that it needs, as ``rerank``, or one with a value, as ``engine=dask``

@@ -1,6 +1,6 @@
 """Plug-ins: modules that add to the tables of test sets and of relevance, loaded when a table is first read.
 
-A distribution names its module as an entry point of the group ``vsebench.plugins``. When it is imported it calls
+A distribution lists its module as an entry point of the group ``vsebench.plugins``. When it is imported it calls
 ``sets.catalogue.register`` and what else it adds to; it must be light, as every command that reads a table imports it.
 """
 

@@ -25,7 +25,7 @@ _FORBIDDEN = "|:"
 
 
 def ascending(split: TestSet) -> Both[Int]:
-    """The rows and the columns of a split in canonical order; those of a custom one ascend by id, see ``rank.ties``."""
+    """The rows and the columns of a split in canonical order; a custom one ascends by id, see ``rank.ties``."""
     rows, columns = (np.argsort(x.ids) if split.name == "custom" else np.arange(len(x)) for x in split.sides)
     return rows, columns
 
@@ -80,7 +80,7 @@ def read(signature: str) -> dict[str, str]:
 def rules(signature: str) -> dict[str, str]:
     """The fields by which something was measured, in which numbers of one table agree; raises as ``read``.
 
-    What a system is and how it scores is no rule: vectors of unit length have the same order by ``dot`` and ``cosine``.
+    The system and its scores are not rules: unit vectors have the same order by ``dot`` and ``cosine``.
     """
     found = {CANDIDATES: ALL, **read(signature)}
     return {field: value for field, value in found.items() if field not in OF_SYSTEM}

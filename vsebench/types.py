@@ -46,13 +46,13 @@ ONE_WAY: Direction = "query2corpus"  # and what reports call it: i2t, the rows a
 
 
 def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
-    """The sides whose items are the queries of some directions."""
+    """The query sides of some directions."""
     return tuple(side for side in BOTH if DIRECTIONS[side] in directions)
 
 
-# The direction whose queries are the gallery of a direction.
+# The opposite direction: its queries are the gallery.
 QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t", ONE_WAY: "t2i"}
-# The modality of the queries and that of the gallery.
+# The modality of the queries and of the gallery.
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 UNRANKED = np.iinfo(np.int64).max
@@ -68,12 +68,12 @@ class Side:
         ids: (item,) int64 or unicode, unique, in the order of the test set.
         texts: (item,) strings in Unicode NFC, or None when they are not loaded or not known.
         places: (item,) int64, the row of every item in the user's file; None when that is its index. Other files
-            without ids have this order; the user does not see that of the test set.
+            without ids have this order; the user does not see the order of the test set.
         numbered: the items had no ids, and these are the numbers of their rows.
 
     Raises:
         BadInput: no items, ids that repeat, another number of texts.
-        UsageError: ids that are no integers or strings, texts that are no strings.
+        UsageError: ids other than integers or strings, texts other than strings.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Side:
         return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
     def take(self, items: Int) -> Side:
-        """Some of the items, whose rows in the user's file are counted among each other."""
+        """Some of the items; their rows in the user's file are renumbered."""
         texts = None if self.texts is None else tuple(self.texts[item] for item in items.tolist())
         places = None if self.places is None else np.argsort(np.argsort(self.places[items])).astype(np.int64)
         return replace(self, ids=self.ids[items], texts=texts, places=places)
@@ -133,7 +133,7 @@ class TestSet:
     Attributes:
         name: ``coco-5k``, ``custom``.
         rows, columns: the sides.
-        image_of: (column,) int64, the row that a column was written for; None if columns have no row of their own, so
+        image_of: (column,) int64, the row that a column was written for; None if columns belong to no row, so
             that judgements alone say what is relevant.
         folds: (row,) and (column,) int64, the folds of both, or None. COCO 1K is five folds of COCO 5K.
         in_folds: every query is ranked within its fold.
@@ -217,7 +217,7 @@ class TestSet:
         return " and ".join(f"{len(side):,} {side.plural}" for side in self.sides)
 
     def side(self, name: str) -> Side:
-        """The side whose items have a name; ``image`` are the rows of any test set, and ``caption`` its columns."""
+        """The side of a modality; ``image`` are the rows of any test set, ``caption`` its columns."""
         return self.rows if name in (self.rows.name, SIDES["i2t"][0]) else self.columns
 
     @property
@@ -236,7 +236,7 @@ class TestSet:
 
     @property
     def owners(self) -> Int:
-        """(column,) int64, ``image_of``; raises UsageError where columns have no row of their own."""
+        """(column,) int64, ``image_of``; raises UsageError if columns belong to no row."""
         if self.image_of is None:
             row, column = (side.name for side in self.sides)
             what = f"the {row} that a {column} was written for is not known in split '{self.name}'"
@@ -367,7 +367,7 @@ class Candidates:
 
     Attributes:
         fold: (query,) and (gallery,) int64, non-decreasing; only items of the fold of the query (COCO 1K).
-        excluded: (query, gallery) sparse, all items but those stored, of any value; stored positives are none.
+        excluded: (query, gallery) sparse, all items but the stored ones, of any value; stored positives do not count.
         allowed: (query, gallery) sparse, only the items stored, of any value; other positives cannot be retrieved.
     """
 
@@ -399,7 +399,7 @@ EVERYTHING = Candidates()
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """The relevant items of queries with ties, those of equal score together, best scores first in every query.
+    """The relevant items of queries with ties, grouped by equal score, best scores first in every query.
 
     Attributes:
         query: (group,) int64, position of the query in ``Relevance.queries``.
@@ -489,11 +489,11 @@ class Tops:
     Attributes:
         start: (query + 1,) int64; the entries of the i-th query are ``start[i]:start[i + 1]``.
         entries: (entry,) int32 or int64 indices, or positions, of the gallery.
-        ties: (entry,) bool, whether an entry has exactly the score of the one before it; None where that is not known.
+        ties: (entry,) bool, whether an entry has exactly the score of the one before it; None if that is not known.
         gallery: size of the gallery.
-        scored: (entry,) float64 canonical scores, or what makes those of some lists: they take longer than deep lists,
-            and are mostly not read. None where only an order is known.
-        first: index of the first query, where the others follow it.
+        scored: (entry,) float64 canonical scores, or a function for some lists: they take longer than deep lists,
+            and are mostly not read. None if only an order is known.
+        first: index of the first query; the others follow it.
     """
 
     start: Int

@@ -237,3 +237,18 @@ def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path, refuses: R
     a, b = saved("stated", tmp_path / "i", IMAGES, "image"), saved("stated", tmp_path / "t", texts(1.0), "text")
     refuses(BadInput, read_embeddings, b, texts=a)
     refuses(BadInput, read_embeddings, tmp_path / "i.npz")
+
+
+def test_a_table_without_tests_has_the_values_of_the_reports() -> None:
+    """CS has no value for a query with equal scores: tests are over shared queries, values are of each report."""
+    gains = np.round(RNG.random((N, N * EACH)), 1)
+    scores = (IMAGES @ texts(0.3).T, np.round(IMAGES @ texts(0.3).T / 6))
+    options: dict[str, Any] = {"gains": gains, "metrics": "CS@2", "captions_per_image": EACH, "trust": True, "ci": 0}
+    one, other = (vsebench.evaluate(scores=each, **options) for each in scores)
+    assert one.results[0].undefined != other.results[0].undefined
+    shown = vsebench.compare({"a": one, "b": other}, tests=False, intervals=True)
+    frame = shown.to_frame().set_index(["system", "direction"]).value
+    assert not any("compared on" in text for text in shown.warnings)
+    for name, report in (("a", one), ("b", other)):
+        assert all(frame[name, way] == report["CS@2", way].value for way in ("i2t", "t2i"))
+    assert any("compared on" in text for text in vsebench.compare({"a": one, "b": other}, metrics="all").warnings)

@@ -3,7 +3,7 @@
 A loss is ``f(scores, positive, *, hyper-parameters, reduction="sum")`` on a batch of ``b`` aligned pairs:
 
 - ``scores`` (b, b) float: row = image, column = caption, the diagonal holds the pairs of the batch.
-- ``positive`` (b, b) bool: True where caption j must not be a negative of image i. The diagonal never is one. With the
+- ``positive`` (b, b) bool: True if caption j must not be a negative of image i. The diagonal never is one. With the
   identity other captions of an image are negatives, as in most papers.
 - ``degree`` (b, b) float, only if the function has this parameter: how relevant caption j is to image i.
 - ``reduction``: "sum" over the pairs of the batch, as published learning rates assume, or "mean" over them.

@@ -28,7 +28,7 @@ _SEARCHED = 50  # pairs of metrics compared by query to choose the default pair
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
 _TEXT = 60  # characters of a caption in a table
 MAX_PAIRS = 15  # pairs of metrics that a table shows
-Pairs = Mapping[tuple[int, int], Value]  # tau of every two metrics, by their indices; None where one ties all systems
+Pairs = Mapping[tuple[int, int], Value]  # tau of every two metrics, by their indices; None if one ties all systems
 
 
 @public

@@ -30,7 +30,7 @@ class Attribute:
     Attributes:
         name: in headings.
         side: modality of the items.
-        numbers: (item,) float64, NaN where unknown; or None.
+        numbers: (item,) float64, NaN if unknown; or None.
         labels: (item,) tuples of strings, none or several an item; or None.
         integer: the finite numbers are integers.
     """

@@ -151,17 +151,21 @@ class Arranged:
         else:
             own = {field for one in firsts for field in signature.read(one.report.signature)}
             between = check_comparable(firsts, True, own - set(RULES))
-        every, fewer = self._on_shared(keys)
+        every, fewer = self._on_shared(keys, of_queries)
         keys = [key for key in keys if not fewer or not key[0].family.of_lists]
         return every, keys, notes, tuple(dict.fromkeys((*warnings, *between, *fewer)))
 
-    def _on_shared(self, keys: Sequence[Key]) -> tuple[Arranged, list[str]]:
-        """The systems on the queries that all of them have, and warnings if these are fewer."""
+    def _on_shared(self, keys: Sequence[Key], paired: bool) -> tuple[Arranged, list[str]]:
+        """The systems on the queries that all of them have, and warnings if these are fewer.
+
+        If queries are not ``paired``, systems of one test set keep their values: they only differ in undefined queries.
+        """
         found: dict[System, System] = {}
         fewer: list[str] = []
         for name in self.sets:
             own = [run[name] for group in self.groups for run in group.runs if name in run]
-            shared, said = on_shared_queries(own, keys)
+            splits = {signature.read(one.report.signature)["split"] for one in own}
+            shared, said = on_shared_queries(own, keys) if paired or len(splits) > 1 else (own, [])
             found |= zip(own, shared, strict=True)
             fewer += [f"{name}: {line}" if name else line for line in said]
         groups = [

@@ -279,7 +279,7 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
 
 
 def _correlation(one: Measurement, other: Measurement) -> tuple[float, int] | None:
-    """The correlation of the values of two good systems by query, and the number of queries; None where few tell."""
+    """The correlation of the values of two good systems by query, and the number of queries; None if few tell."""
     a, b = one.per_query, other.per_query
     if a is None or b is None or len(a) != len(b) or len(a) < MIN_QUERIES:
         return None

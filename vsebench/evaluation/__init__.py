@@ -15,7 +15,7 @@
   ``short_lists``: what retrieved lists are long enough for
 - ``second_stage``: the scores of a cross-encoder (read by ``inputs``) put the top of the rankings in another order
 - ``indexed``: the lists of saved FAISS indexes, in the place of scores, and their recall against exact lists
-- ``binary``: values from the ranks of relevant items, and those of hubness; ``graded``: values of graded metrics as
+- ``binary``: values from the ranks of relevant items, and hubness; ``graded``: values of graded metrics as
   results; ``intra``: image-image and text-text retrieval of CxC
 - ``engines``: which processes compute, the workers of Dask, the work in pieces for them and what they have finished
 - ``assemble``: sums, signature, provenance and the report, and intervals

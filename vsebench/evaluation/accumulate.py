@@ -1,4 +1,4 @@
-"""Evaluation in a validation loop: vectors come in batches, ids say whose they are."""
+"""Evaluation in a validation loop: vectors come in batches with their ids."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INPUTS = (
     "images", "texts", "scores", "run", "image_ids", "text_ids", "query_ids", "corpus_ids", "image_id_of_text",
     "image_key", "text_key", "scores_key",
 )  # fmt: skip
-BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
+BY_IDS = "image_ids and text_ids"  # the ids of updates without a split
 
 
 Key = int | str
@@ -55,7 +55,7 @@ class Accumulator:
         split: a ``TestSet`` or the name of a declared one. Without it the captions are rows 0, 1, 2, ... of the test
             set, ``captions_per_image`` an image, or ``update`` gets the ids of both sides.
         captions_per_image: without a split: captions an image; 5 by default.
-        options: those of ``vsebench.evaluate``, such as ``metrics``, ``gains`` or ``ci`` (0 saves the time for
+        options: as for ``vsebench.evaluate``, such as ``metrics``, ``gains`` or ``ci`` (0 saves the time for
             intervals). ``trust`` is True here: ids decide the order, and a model that is not trained yet may be at
             chance.
 
@@ -119,7 +119,7 @@ class Accumulator:
         self._images: dict[Key, Kept] = {}
         self._captions: dict[Key, Kept] = {}
         self._owner: dict[Key, Key] = {}  # caption id -> image id, without a split
-        self._by: str | None = None  # without a split: what names the items, "ids" or "image_ids and text_ids"
+        self._by: str | None = None  # without a split: the kind of ids, "ids" or "image_ids and text_ids"
 
     def __repr__(self) -> str:
         split = "" if self._split is None else f" of {self._split.name}"
@@ -143,7 +143,7 @@ class Accumulator:
 
         Args:
             images: (item, dim) floats, an array or a torch tensor; with ``ids`` one row a caption, so that the vector
-                of an image is repeated for its captions. Of equal images that of the first caption is kept.
+                of an image is repeated for its captions. Of equal images the first is kept.
             texts: (item, dim) floats.
             ids: (item,) integers, the rows of the captions in the test set, counted from 0: the index of a data set
                 with an item a caption, which VSE++ and SCAN loaders return.
@@ -174,7 +174,7 @@ class Accumulator:
 
         Raises:
             BadInput: items of the split are missing; judgements, gains or captions without ids beside updates with
-                ``image_ids`` and ``text_ids`` alone, whose order is that of a loader; or as ``vsebench.evaluate``.
+                ``image_ids`` and ``text_ids`` alone, in the order of a loader; or as ``vsebench.evaluate``.
         """
         if not self._captions or not self._images:
             raise BadInput(
@@ -276,7 +276,7 @@ class Accumulator:
                 kept[key] = rank, row.copy()
 
     def _items(self) -> TestSet:
-        """The split whose ids are the keys of the items."""
+        """The split with these ids."""
         if self._split is not None:
             return self._split
         if self._by == BY_IDS:

@@ -61,7 +61,7 @@ def is_median(metric: Metric) -> bool:
 
 
 def population(split: TestSet) -> Population:
-    """The images of a split, the unit of every resample; and the captions, where they have no image of their own."""
+    """The resampling units of a test set: its images, or each image and caption if captions belong to no image."""
     return Population(len(split.rows.ids) + (len(split.columns.ids) if split.image_of is None else 0), split.row_folds)
 
 
@@ -102,12 +102,12 @@ def add(
 ) -> dict[Key, Measurement]:
     """All results with their intervals, from one set of resamples.
 
-    A median has none, and neither has a result whose queries belong to fewer than two images, or are not all known.
+    A median has none. A result needs queries of at least two images, and all of its queries.
 
     Args:
         results: elementary results and sums.
         members: for every sum the results it adds up.
-        split: whose images are resampled.
+        split: the test set; its images are resampled.
         how: level, number, seed and method.
         threads: never changes a result.
         grid: an end this close to the value, relative to it, is set to the value.
@@ -141,7 +141,7 @@ def without(results: Mapping[Key, Measurement]) -> list[str]:
 
 
 def of_queries_alone(results: Iterable[Measurement]) -> list[str]:
-    """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
+    """No or one note: the intervals of graded metrics leave out the influence of the images as candidates."""
     found = [r for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
     return [queries_alone((str(r.metric) for r in found), units=units_of(found))] if found else []
 
@@ -166,7 +166,7 @@ def some_names(names: Iterable[str]) -> str:
 
 
 def interval(ends: Float) -> tuple[float, float] | None:
-    """Two ends as plain numbers; None when there are none."""
+    """Two ends as plain numbers; None for NaN."""
     low, high = float(ends[0]), float(ends[1])
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
@@ -330,7 +330,7 @@ def _with_sums(plan: Plan, single: Mapping[Key, Measurement]) -> tuple[dict[Key,
             own = [results[key] for key in parts]
             ends = [r.ties or (r.value, r.value) for r in own]
             low, high = (m.weight * sum(end[side] for end in ends) for side in (0, 1))
-            first = own[: len(plan.directions)]  # one metric in all directions: its queries are those of the others
+            first = own[: len(plan.directions)]  # one metric in all directions: the others have the same queries
             members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
             results[m, None] = Measurement(
                 m, None, m.weight * sum(r.value for r in own), n, undefined,
@@ -365,16 +365,16 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
 
 
 TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on them
-TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
+TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # warn if ties move a rank by this share, or a fraction by this
 
 
 def ties(
     observed: dict[Direction, Observation], results: dict[Key, Measurement], split: TestSet, listed: bool = False
 ) -> None:
-    """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
-    view's most affected metric, or the name of one where all metrics read gains, which have no range.
+    """A line for every direction with printed values that depend on ties: how many relevant items tie, and the range of
+    the most affected metric of each view. Metrics that read gains have no range, only a name.
 
-    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
+    It is a warning if ties decide values (collapsed, rounded or identical vectors), and a note if they hardly do
     (a few captions are duplicates). In retrieved lists (``listed``) the order of the list decides.
     """
     for direction, observation in observed.items():
@@ -420,7 +420,7 @@ def _matters(moved: Moved) -> bool:
 
 
 def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> str:
-    """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
+    """The metric whose printed value depends most on ties, and its range; a rank only if no fraction does."""
     moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
     for low, high, result in moved:
         ends = [printed(x, result.unit) for x in sorted((low, high))]
@@ -429,16 +429,16 @@ def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> 
     return ""
 
 
-BLOCK = 2048  # queries whose gains are computed together
+BLOCK = 2048  # queries; their gains are computed together
 
 
 def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
     """The first ``plan.lists`` items of every ranking, none where this is 0.
 
-    Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
-    are those of the first kind that a metric reads.
+    Images without a caption are not queries, and their lists are empty, unless judgements have positives of them. The
+    gains are of the first kind that a metric reads.
     """
-    # Without an own image of a caption there is no gain of the ground truth to compare with.
+    # If captions belong to no image, the ground truth has no gain to compare with.
     view = None if plan.split.image_of is None else next(iter(plan.gains), None)
     found = []
     for direction in (d for d in DIRECTIONS if d in plan.directions):
@@ -479,7 +479,7 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
 
 
 def _gains(gains: Gains, items: Int) -> Vectors:
-    """(query, k) gains of the items, 0 where there is none."""
+    """(query, k) gains of the items, 0 without an item."""
     out = np.zeros(items.shape, np.float32)
     for start in range(0, len(items), BLOCK):
         part = items[start : start + BLOCK]

@@ -1,7 +1,7 @@
-"""Candidates of every query: the items that a file or a mapping names, or leaves out, among those of the test set.
+"""Candidates of every query: items that a file or a mapping lists, or all but these.
 
-A query without candidates counts in no metric. A relevant item that is no candidate counts as not found, and one that
-is excluded is not relevant.
+A query without candidates counts in no metric. A relevant item that is not a candidate counts as not found, and an
+excluded one is not relevant.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read(data: Input, request: Request) -> Input:
     """
     allowed, only = _stored("candidates", request.candidates, data)
     excluded, without = _stored("exclude", request.exclude, data)
-    allowed = [None if one is None or one.nnz == np.prod(one.shape) else one for one in allowed]  # all are no limit
+    allowed = [None if one is None or one.nnz == np.prod(one.shape) else one for one in allowed]  # all items: no limit
     only, found = only if any(one is not None for one in allowed) else [], []
     for one, other in zip(allowed, excluded, strict=True):
         found.append(Candidates(allowed=one if one is None or other is None else one > other, excluded=other))
@@ -75,7 +75,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
             side, inside = DIRECTIONS.index(placed.direction or "i2t"), placed.item >= 0
             shape = len(placed.queries), len(placed.items)
             query, item = placed.query[inside], placed.item[inside]
-            if pairs.whose == "all":  # which has one query
+            if pairs.scope == "all":  # which has one query
                 item = np.unique(item)
                 require(shape[0] * len(item) * PAIR_BYTES, where=pairs.where)
                 rows = np.tile(item, shape[0]), np.arange(shape[0] + 1) * len(item)
@@ -106,7 +106,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
 
 def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
     """Note how many items a query has in a file, of (query,) sizes."""
-    some = size[pairs.given] if pairs.whose != "all" else size
+    some = size[pairs.given] if pairs.scope != "all" else size
     where = Path(pairs.where).name if pairs.format != "mapping" else "memory"
     least, most = int(some.min()), int(some.max())
     counted = f"{least:,} to " * (least < most) + count_of(most, "item")
@@ -118,13 +118,13 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
     """Pairs with the ids of queries and a direction, where these follow from the test set."""
     split, only = data.split, data.directions
     direction = pairs.direction or (only[0] if len(only) == 1 else None)
-    if pairs.whose and direction is None:
+    if pairs.scope and direction is None:
         rows, columns = (float((match(pairs.items, side.ids)[0] >= 0).mean()) for side in split.sides)
         direction = DIRECTIONS[rows > columns]
     if direction is None:
         return pairs
     queries, gallery = split.sides if direction == DIRECTIONS[0] else split.sides[::-1]
-    if pairs.whose == "rows":
+    if pairs.scope == "rows":
         if len(pairs.queries) != len(queries) or data.lists is not None:
             lines = count_of(len(pairs.queries), "row")
             what = f"has {lines} without query ids, but there are {len(queries):,} {queries.plural}"
@@ -132,7 +132,7 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
         order = np.arange(len(queries)) if queries.places is None else np.argsort(queries.places)
         note(f"{Path(pairs.where).name}: row k belongs to the {queries.name} in row k of the input")
         pairs = replace(pairs, queries=queries.ids[order])
-    elif pairs.whose:
+    elif pairs.scope:
         pairs = replace(pairs, queries=queries.ids[:1])
     if data.judged is not None:  # the gallery is what lists and judgements hold
         known = (match(pairs.items, gallery.ids)[0] >= 0)[pairs.item]
@@ -144,7 +144,7 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
 
 
 def _itself(data: Input) -> Pairs:
-    """The pairs of a query and the item that has its id; raises UsageError where ids do not say which that is."""
+    """The pairs of a query and the item that has its id; raises UsageError if ids do not say which that is."""
     split, named = data.split, spell("exclude", SELF)
     if len(data.directions) > 1 or not (split.one_way or data.judged is not None):
         what = f"{named} does not apply to {split.rows.plural} and {split.columns.plural}"
@@ -156,21 +156,21 @@ def _itself(data: Input) -> Pairs:
         raise UsageError(what, fix=f"give {spell('query_ids')} and {spell('corpus_ids')}")
     at, _ = match(queries.ids, gallery.ids)
     query = np.flatnonzero(at >= 0)
-    note(f"{named}: {len(query):,} of {len(at):,} queries are also items, and are left out of their own lists")
+    note(f"{named}: {len(query):,} of {len(at):,} queries are also items and are left out of their own lists")
     if not len(query):
         warn(f"{named}: no item has the id of a query")
     return Pairs(EXCEPT, direction, queries.ids, gallery.ids, query, at[query], np.arange(len(queries)))
 
 
 def _filtered(lists: Tops, among: Candidates) -> Tops:
-    """Retrieved lists without items that are no candidates."""
+    """Retrieved lists, candidates only."""
     if among.everything:
         return lists
     return lists.keep(is_candidate(among, lists.first + lists.row, lists.entries.astype(np.int64)))
 
 
 def note_sentinels(scorer: Matrix, data: Input, sides: Sequence[Which]) -> None:
-    """Note a number in a score matrix that stands for excluded pairs, unless these are no candidates."""
+    """Note a number in a score matrix that stands for excluded pairs, unless these pairs are excluded by an option."""
     if (value := top_scored.sentinel(scorer.scores)) is None:
         return
     equal = scorer.scores == value

@@ -1,6 +1,6 @@
 """Engines: which processes compute the scores and the values of an evaluation. No engine changes a value.
 
-``local`` is this process, with threads. ``dask`` computes shards as tasks of a Dask scheduler, one of its own on this
+``local`` is this process, with threads. ``dask`` computes shards as tasks of a Dask scheduler, by default one on this
 machine or a running one. Dask computes the shards of workers that end and of tasks that fail again. Errors about the
 input, and about what is not installed on a worker, are the same at every attempt and end the work. Every finished shard
 is written to a file here, so that a run that was ended can be continued.
@@ -114,7 +114,7 @@ class Job:
 
 
 def make_job(data: Input, plan: Plan) -> Job:
-    """The job of an evaluation whose input is read and planned here."""
+    """The job of an evaluation; its input is read and planned here."""
     request = replace(plan.request, progress=None)
     if request.scheduler is None and request.threads is None:  # the workers share the cores of this machine
         request = replace(request, threads=max(1, default_threads() // (request.workers or WORKERS)))
@@ -141,7 +141,7 @@ def key_of(files: Mapping[Path, str], data: Input, plan: Plan) -> str:
 class Used(NamedTuple):
     """What a process ranked with."""
 
-    backend: str  # as ``backends.chosen`` names it
+    backend: str  # a name from ``backends.chosen``
     device: str  # its GPU in words, empty without one
     notes: tuple[str, ...]  # about metrics that it does not rank
 
@@ -234,7 +234,7 @@ def counted(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threa
 
 
 def kept_of(rows: Iterable[Counter], columns: Iterable[Counter], part: Range) -> list[tuple[Counter, slice]]:
-    """The counters of a pass, and of which of their pairs a shard has counts."""
+    """The counters of a pass, and the pairs that each shard counts."""
     of_rows = [(one, slice(*one.pairs.indptr[list(part)].tolist())) for one in rows]
     return of_rows + [(one, slice(None)) for one in columns]
 
@@ -263,7 +263,7 @@ def join(kept: Iterable[tuple[Counter | Out, slice]], arrays: Arrays) -> None:
 
 
 def observed(plan: Plan, given: Given, system: System) -> dict[Direction, Observation]:
-    """The ranks and the lists of all shards, those of ``rank.observe``."""
+    """The ranks and the lists of all shards, equal to ``rank.observe``."""
     threads = plan.request.threads or default_threads()
 
     def scan(scorer: Scorer, rows: Sequence[Counter], columns: Sequence[Counter], *_: Any, **__: Any) -> None:
@@ -285,7 +285,7 @@ def observed(plan: Plan, given: Given, system: System) -> dict[Direction, Observ
 
 
 def values(plan: Plan, given: Given, *_: Any, **__: Any) -> Found:
-    """The values of graded metrics of all shards, those of ``graded.engine.run``."""
+    """The values of graded metrics of all shards, equal to ``graded.engine.run``."""
     out, shared = {ranking: Out(ranking) for ranking in plan.rankings}, together(plan.rankings)
     for shard, read in given:
         if shard.kind == "graded":
@@ -319,14 +319,14 @@ def route(plan: Plan, data: Input, backend: str) -> tuple[backends.Ranker, Both[
 def binary(plan: Plan) -> Both[int]:
     """How many first items of images, and of captions, metrics of judgements and kept lists read.
 
-    ``UNRANKED`` for complete rankings, and for those of a fold.
+    ``UNRANKED`` for complete rankings, also within folds.
     """
     found = [*plan.depths]
     for side, target in [(d, target) for d in BOTH for target in plan.targets[d]]:
-        whole = not target.candidates.everything or plan.request.ties == EXPECTED
+        complete = not target.candidates.everything or plan.request.ties == EXPECTED
         for m in (m for m in plan.single if not m.family.of_lists and target_of(m) == target.view):
             k = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
-            k = UNRANKED if whole or m.family.depth not in ("k", "R") else min(k, plan.split.shape[1 - side])
+            k = UNRANKED if complete or m.family.depth not in ("k", "R") else min(k, plan.split.shape[1 - side])
             found[side] = max(found[side], k)
     return found[0], found[1]
 
@@ -334,7 +334,7 @@ def binary(plan: Plan) -> Both[int]:
 WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT_SECONDS = 10.0  # seconds to reach a scheduler
 WORKER_WAIT_SECONDS = 60.0  # seconds until there is a worker
-RETRIES = 3  # of a shard whose task has failed
+RETRIES = 3  # of a failed shard
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
 
@@ -410,13 +410,13 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """Write the arrays of a shard; raises DiskError where the cache cannot be written, or no space is left."""
+    """Write the arrays of a shard; raises DiskError if the cache cannot be written or the disk is full."""
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, *arrays)
 
 
 def read(path: Path) -> Arrays:
-    """The arrays of a shard that is finished; raises DiskError where its file has been changed or removed since."""
+    """The arrays of a shard that is finished; raises DiskError if its file has been changed or removed since."""
     arrays = store.read_arrays(path)
     if arrays is None:
         fix = f"do not change the cache during an evaluation; {spell('resume', True)} continues with the other shards"
@@ -477,7 +477,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
 
 
 def attempt(shard: Shard, job: Job) -> tuple[str, Used, Arrays] | VsebenchError:
-    """The worker and what it has computed; or the error that every attempt would have, as that of a wrong input.
+    """The worker and what it has computed; or an error that every attempt would raise, such as wrong input.
 
     Raises:
         WorkersLost: this worker lacks memory or its device failed; another one may succeed.
@@ -546,7 +546,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _check_scheduler(address: str) -> None:
-    """Ask for the identity of what answers at an address: a client would wait for ever for that of another server."""
+    """Ask the server at an address for its identity: a client would wait forever for a server of another kind."""
     from distributed.core import rpc
 
     async def identity() -> Any:
@@ -554,7 +554,7 @@ def _check_scheduler(address: str) -> None:
             return (await asyncio.wait_for(scheduler.identity(), CONNECT_SECONDS))["type"]
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # the calling thread may already run an event loop, as in a notebook
             found = thread.submit(asyncio.run, identity()).result()
     except Exception as error:  # what answers may be anything
         raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None

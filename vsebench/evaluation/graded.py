@@ -18,7 +18,7 @@ from .engines import Engine
 from .inputs import Input
 from .plan import Plan
 
-BLOCK = 64  # images whose gains are examined together
+BLOCK = 64  # images; their gains are examined together
 
 
 def results(
@@ -57,7 +57,7 @@ def results(
         warn(f"{', '.join(names)}: {what} larger than the gallery of {size:,}; the complete gallery is used")
     if undefined:
         warn(f"{', '.join(undefined)}: undefined for every query, left out")
-    # of captions whose words mean little, for the gains that are made from words
+    # of captions with uninformative words, for gains made from words
     if of_words := [
         view for view in plan.gains if view in SOURCES and {"tokens", "text"} & set(SOURCES[view].settings)
     ]:

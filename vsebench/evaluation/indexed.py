@@ -175,7 +175,7 @@ def _check(found: Found, first: Int, sampled: Int, scorer: Dot, side: Side, give
 
 
 def _error(found: Found, listed: Float, dot: Float, query: Float | float, item: Float) -> Float:
-    """(pair,) relative difference of scores of an index from those of vectors with these products and lengths."""
+    """(pair,) relative difference between the scores of an index and of vectors with these products and lengths."""
     if found.distances:
         return np.abs(listed - (query**2 + item**2 - 2 * dot)) / (query**2 + item**2)
     return np.abs(listed - dot) / (query * item)

@@ -63,7 +63,7 @@ class SecondScores(NamedTuple):
     of: Callable[[Int, Int], Float]  # (pair,) float64 scores of (pair,) queries and items, NaN for none
     each: Int  # (query,) int64, how many items a query has scores for
     depth: int = 0  # how many items a query are re-ranked, at most
-    reach: int = 0  # how many of the first stage are read: those of another precision are behind the top as well
+    reach: int = 0  # how many of the first stage are read; scores of another precision may lie below the top
     where: str = ""  # the file, for messages
 
 
@@ -89,18 +89,18 @@ class Input:
         system: the scores, images as rows and captions as columns; None for retrieved lists.
         scored: the directions that have scores; a matrix may be of one alone.
         lists: by direction the retrieved list of every query; None for scores.
-        vectors: image and caption vectors in the order of the split, where there are any.
+        vectors: image and caption vectors in the order of the split, if there are any.
         where: the file, for messages.
         score: what the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``.
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
         sources: the files that were read.
-        complete: the split of which ``split`` is a part, if it is one.
+        complete: the complete split, if ``split`` is a part.
         second: by direction the scores of a second stage, for the top of the rankings.
         index: by direction the saved index that made the lists.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
-        without_ids: the sides whose rows have no ids.
+        without_ids: the sides without row ids.
         candidates: of the rows and of the columns as queries; retrieved lists have no other items.
-        judged: judgements that have been read, where they have told the items; None for those that have not.
+        judged: judgements already read (the items were taken from them), else None.
     """
 
     split: TestSet
@@ -204,7 +204,7 @@ def scores(given: Sequence[Given], request: Request, split: TestSet | str | None
         split = read[one.direction].split
     if None in read:
         return read[None]
-    # What has no ids is in the order of the scores that are measured; there is none where these differ.
+    # Rows without ids are in the order of the measured scores, if that is one order.
     measured = [read[d] for d in request.directions if d in read] or [*read.values()]
     first, every = measured[0], dict.fromkeys([measured[0], *read.values()])
     system = System.of(*(read[d].scorer(d) if d in read else None for d in DIRECTIONS))
@@ -245,7 +245,7 @@ def of_scores(
 
 
 def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
-    """The sides whose order says which items they are; with a number of captions an image it is both."""
+    """The sides that are identified by their order; with captions_per_image both."""
     if request.captions_per_image is not None and raw.image_of_text is None:
         return SIDES["i2t"]
     return tuple(side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None)
@@ -285,7 +285,7 @@ def _runs(named: Sequence[Given], request: Request) -> list[Pairs]:
 
 
 def _of_rows(pairs: Pairs, request: Request) -> Pairs:
-    """A run, with ids where it has rows: those that are given, those of a split in its order, or the numbers of rows.
+    """A run with ids in place of row numbers: the given ids, the ids of a split in its order, or row numbers.
 
     Raises UsageError or BadInput.
     """
@@ -324,11 +324,11 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
 def _split_of(
     runs: list[Pairs], request: Request, split: TestSet | str | None
 ) -> tuple[TestSet | str, list[Pairs], Judged | None]:
-    """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
+    """The split of retrieved lists; if they fit none, a split made from the judgements."""
     chosen = request.judgements
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None
-    if request.folder is not None:  # queries without a list or judgements are none
+    if request.folder is not None:  # queries need a list or judgements
         test, asked = request.folder.test, [request.folder.judged, *(pairs.queries for pairs in runs)]
         some = np.any([match(test.rows.ids, ids)[0] >= 0 for ids in asked], axis=0)
         return replace(test, rows=test.rows.take(np.flatnonzero(some))), runs, None
@@ -350,9 +350,9 @@ def _split_of(
 
 
 def in_memory(given: Options | None, *arrays: Array, where: Path = ARRAYS) -> Raw:
-    """Arrays with the ids of their rows, which are arguments or those of ``Embeddings``; None for no ids.
+    """Arrays with their row ids, from arguments or ``Embeddings``; None for no ids.
 
-    Numbers that are given as text are numbers, as in files: they match and tie alike. Without image ids the images of
+    Numbers given as text are numbers, as in files: they match and tie in the same way. Without image ids the images of
     texts are rows.
 
     Raises:
@@ -400,7 +400,7 @@ def _with_ids(raw: Raw, given: Options | None) -> Raw:
 
 
 def _of_corpus(raw: Raw, given: Request) -> bool:
-    """Whether rows that have neither ids nor names are queries and a corpus: as is stated, or the judgements say."""
+    """Whether rows without ids and names are queries and a corpus, by the options or the judgements."""
     known = (raw.image_ids, raw.text_ids, raw.image_of_text, given.captions_per_image, given.captions)
     two = len(raw.arrays) == 1 or given.image_key is not None or raw.format.endswith(("arrays", "pair"))
     if not two or any(x is not None for x in known) or given.split not in (None, "custom"):
@@ -420,7 +420,7 @@ def items_of(
 ) -> tuple[TestSet, list[Pairs], Judged]:
     """The queries and the gallery of retrieved lists and of judgements of them, and both in stated directions.
 
-    Captions have no image of their own. If nothing says which side is images, they are queries and a corpus. Lists that
+    Captions belong to no image. If nothing says which side is images, they are queries and a corpus. Lists that
     are ``fused`` with them are of the same gallery.
 
     Raises:
@@ -455,7 +455,7 @@ def items_of(
 
 
 def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
-    """Lists with their directions: stated, the other one of two, or that of judgements."""
+    """Lists with their directions: stated, the other one of two, or the direction of judgements."""
     unknown = [pairs for pairs in runs if pairs.direction is None]
     if not unknown:
         return list(runs)

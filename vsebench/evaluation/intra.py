@@ -4,7 +4,7 @@ Parekh et al., Crisscrossed Captions, EACL 2021, section 5, as evaluated by Chen
 Strategy for Visual Semantic Embedding, CVPR 2021. An image is relevant to an image when their mean rating (SIS) is at
 least 2.5; a caption to a caption when it is at least 3 (STS), or when both were written for the same image. Ratings
 hold for both orders of a pair, and of a pair that was rated in both orders either rating suffices. The query itself
-is no candidate, and queries without a relevant item are left out.
+is not a candidate, and queries without a relevant item are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VIEW = "cxc"
 TASK: dict[Modality, Literal["sis", "sts"]] = {"image": "sis", "caption": "sts"}
 THRESHOLD: dict[Modality, float] = {"image": 2.5, "caption": 3.0}
 _INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
-_BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # whose queries are of that modality
+_BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # with queries of that modality
 
 
 def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Key, Measurement], str]:
@@ -46,7 +46,7 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Ke
     Raises:
         UsageError: another split.
         MissingPackage: the ratings are missing, with the command that installs them.
-        BadInput: a file is damaged, or names items that the split does not have.
+        BadInput: a file is damaged, or has items that the split does not have.
     """
     if plan.split.name != "coco-5k":
         what = f"CxC rates items of COCO 5K, not of split '{plan.split.name}'"

@@ -6,7 +6,7 @@ lists) are ranked, and the input is refused if
 
 - own items are ranked no better than by chance (``Sample``), of a part of the rows too if they have no ids;
 - under another order of the rows the first item is clearly more often an own one;
-- captions of like wording do not find each other's images, if the rows are those of a known set by their number alone.
+- captions with similar wording do not find each other's images, if only the row number links rows to a known set.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sample:
             of their rankings.
         units: (unit,) int64 place of the first query of every unit: an image and its captions, or a query alone if
             the image of a caption is not known.
-        best: (query,) float64 rank of the first own item, the mean of its ranks where it ties.
+        best: (query,) float64 rank of the first own item; the mean rank if it ties.
         mean: (query,) float64 mean over the own items of (rank - 1/2) / gallery, uniform at chance.
         size: (query,) int64 number of own items.
         depth: (query,) int64 known length of the ranking; ranks beyond it are the mean of those that remain.
@@ -107,12 +107,12 @@ class Sample:
 
     @property
     def at_chance(self) -> bool:
-        """Whether these ranks are no better than random ones; False for too few units to tell."""
+        """Whether these ranks are no better than random; False for small samples."""
         return len(self.units) >= MIN_IMAGES and self.p_value >= CHANCE_P_VALUE
 
 
 def of_mean(excess: Float) -> tuple[float, float]:
-    """The probabilities of a mean as small as this one, and as large, of independent values whose expectation is 0.
+    """The probabilities of a mean this small, and this large, for independent values with expectation 0.
 
     Args:
         excess: (image,) float64, at chance 0 on average.
@@ -124,7 +124,7 @@ def of_mean(excess: Float) -> tuple[float, float]:
 
 
 def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
-    """(item,) the ranks of some items by (gallery,) scores, means where they tie: a collapsed model is not perfect."""
+    """(item,) ranks of items by (gallery,) scores; ties get the mean rank, so a collapsed model is not perfect."""
     own = scores[items, None]
     return np.asarray((scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2, np.float64)
 
@@ -159,7 +159,7 @@ class Own:
 
 
 def own_images(split: TestSet, direction: Direction) -> Own:
-    """The own items where the image of every text is known; raises UsageError where it is not."""
+    """The own items of every query; raises UsageError if the image of a text is unknown."""
     return Own(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
 
 
@@ -228,10 +228,10 @@ def _scores(
 FIRST_QUERIES, ALL_QUERIES = 64, 512  # that are ranked at first, and if these leave a doubt
 MAX_LISTS = 2048
 PARTS = 8  # of the rows, each tested by itself if rows have no ids
-PROCESSES = range(2, 17)  # whose rows may have been gathered in another order
+PROCESSES = range(2, 17)  # processes that may have gathered their rows in another order
 OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
 MAX_P_VALUE = 1e-2  # corrected for all orders that are tried; in the right order another one gains next to nothing
-MAX_IMAGES_BY_WORDING = 2000  # images whose first captions are compared
+MAX_IMAGES_BY_WORDING = 2000  # images; their first captions are compared
 MAX_LIKE_PAIRS = 128  # pairs of captions of like wording
 MIN_COSINE = 0.2  # of the words of two such captions
 MIN_PLACE = 0.3  # mean place of their images, if own images are ten times nearer to the top
@@ -275,7 +275,7 @@ def check(data: Input, plan: Plan) -> None:
     both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
     # Captions are more queries than images, and have fewer candidates.
     without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
-    with one_blas_thread():  # products are made in threads of their own
+    with one_blas_thread():  # each thread computes its own product
         owns = [Own(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
         found = [one for own in owns if (one := suspect(data, own, own.direction == without_ids)) is not None]
         if without_ids and not found and (others := of_others(data)):
@@ -327,7 +327,7 @@ def _is_poor(found: Sample, margin: float = 0.0) -> bool:
 
 
 def _part_at_chance(found: Sample, words: str) -> str:
-    """That images that follow each other are at chance, where the others are far from it; else empty."""
+    """The message if consecutive images are at chance and the others are far from it; else empty."""
     n = len(found.units)
     width = max(MIN_IMAGES, n // PARTS)
     for start in range(0, n - width + 1, max(1, width // 2)):
@@ -474,7 +474,7 @@ def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
 
 
 def of_others(data: Input) -> str:
-    """Why the rows look like those of other images, judged by captions of like wording; empty if they do not."""
+    """Why the rows seem to belong to other images, judged by captions with similar wording; else empty."""
     split = data.split
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom" or split.image_of is None:
         return ""
@@ -497,7 +497,7 @@ def of_others(data: Input) -> str:
 
 
 def most_similar(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
-    """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
+    """(pair,) captions, and (pair,) the other image with the most similar caption."""
     from scipy.sparse import csr_array
 
     images, first = np.unique(split.owners[: len(captions)], return_index=True)

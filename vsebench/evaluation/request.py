@@ -1,4 +1,4 @@
-"""What is asked for: the arguments of an evaluation, read once. Nothing behind a ``Request`` parses an option.
+"""The arguments of an evaluation, read once. Nothing behind a ``Request`` parses an option.
 
 ::
 
@@ -40,7 +40,7 @@ PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 _PARAMETERS = re.compile(r"(.+?):(\w+=[^:/\\]*)")  # a file of an index, and what its search takes
 IDS = ("image_ids", "text_ids", "query_ids", "corpus_ids")  # options
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
-# The keys of a signature are no names of judgements.
+# Judgements cannot be called as a key of a signature.
 SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
@@ -48,17 +48,17 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 class Given(NamedTuple):
     """A file or an object that is given, of a system that is ranked."""
 
-    direction: Direction | None  # of the queries; None where it is not given, and for scores of both in one matrix
+    direction: Direction | None  # of the queries; None if not given, and for scores of both in one matrix
     value: Any  # a file, an array, or lists in memory
     how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders a run; ``self``
     part: tuple[str, ...] = ()  # the test set of a run in a file of several
 
 
 class Part(NamedTuple):
-    """The items that are evaluated as a gallery of their own."""
+    """The items that are evaluated as a separate gallery."""
 
     said: str  # in the words of the user
-    file: Path | None  # with the column; None for that of the captions
+    file: Path | None  # with the column; None for the file of the captions
     column: str  # its name
     values: frozenset[str]  # of these items
 
@@ -72,7 +72,7 @@ class Request(Options):
     """
 
     split: TestSet | str | None  # folders are in ``folder``
-    gains: Mapping[str, Spec]  # by view; the first is that of metrics whose name has no view
+    gains: Mapping[str, Spec]  # by view; metrics without a view use the first
     judgements: Mapping[str, Sequence[Spec]]  # of the user by name, and the parts of each: one, or one a direction
     weights: tuple[float, ...]  # type: ignore[assignment]  # of the systems that are fused, the first one first
     names: tuple[str, ...] | None  # of metrics and suites without ``cxc-intra``; None for the headline suites
@@ -81,10 +81,10 @@ class Request(Options):
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
     correction: corrected.Correction | None  # of the scores
-    weight: float | None  # of the second scores that are added to the first; None where they replace them
+    weight: float | None  # of the second scores, added to the first; None if they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
     folder: Folder | None  # with the queries, corpus and judgements, in place of ``split``
-    settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
+    settings: Mapping[str, Any]  # options that differ from the default, as words for the report
 
     def __post_init__(self) -> None:
         """Nothing: the options are checked."""
@@ -242,7 +242,7 @@ def _parts(name: str, given: Any) -> list[Given]:
 
 
 def _of_each(name: str, given: Any) -> list[Given]:
-    """The files or arrays that an option gives by direction; raises UsageError where a direction is not given once."""
+    """The files or arrays that an option gives by direction; raises UsageError unless every direction is given once."""
     found = _parts(name, given)
     if len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
@@ -406,7 +406,7 @@ def _check(request: Request) -> None:
 
 
 def _finite(text: str) -> tuple[float, ...]:
-    """The finite numbers that a text has, separated by commas; none where it has something else."""
+    """The finite numbers of a text, separated by commas; empty if it has anything else."""
     try:
         found = tuple(map(float, text.split(",")))
     except ValueError:
@@ -425,7 +425,7 @@ def _weight(combine: str) -> float | None:
 
 
 def _weights(text: str | None, systems: int) -> tuple[float, ...]:
-    """The weights of so many systems; raises UsageError where they are not as many, or not above 0."""
+    """The weights of the systems; raises UsageError for another number of weights, or one that is not above 0."""
     if text is None:
         return (1.0,) * systems
     weights, what = _finite(text), f"{spell('weights')} is '{printable(text[:60])}'"
@@ -505,7 +505,7 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
 def _named(text: Any) -> tuple[str, str]:
     """The name and the file of ``NAME=FILE``; a ``FILE`` alone has its name without the ending."""
     name, equals, file = str(text).partition("=") if is_path(text) else ("", "", "")
-    if not re.fullmatch(r"\s*[\w -]*", name) or not equals:  # a path before the first = is that of the file
+    if not re.fullmatch(r"\s*[\w -]*", name) or not equals:  # a path before the first = belongs to the file
         file = str(text) if is_path(text) else ""
         name = re.sub(r"[^a-z0-9_-]+", "-", Path(file.rpartition(":")[2].removesuffix(".gz")).stem.lower()).strip("-_")
     if not name.strip() or not file.strip():

@@ -8,7 +8,7 @@ what is measured, from the tables of judgements and of gains in ``relevance`` an
 the relevant items come from one pass over the scores (``rank.observe``), from lists of an index if these suffice
 (``engines.route``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
 (``graded.engine``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums, intervals,
-the signature and warnings, with the top of the rankings where it is kept, and what was evaluated, where and when.
+the signature and warnings, the top of the rankings if it is kept, and what was evaluated, where and when.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def evaluate(
             score matrices, or arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
         weights: weights for ``fuse``, one per system, FILE first; all 1 by default.
         normalise: hubness correction: csls:k=10, dsl:beta=100, qb:beta=20, or qb:BANK.npz:beta=20 with a query bank.
-            The offsets are those of the test queries (transductive), or of the file. See ``docs/scores.md``.
+            The offsets come from the test queries (transductive) or from the file. See ``docs/scores.md``.
         rerank: second-stage scores for the top of each ranking: i2t=FILE, t2i=FILE. In Python a mapping from ``i2t``,
             ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
             one constant stand for pairs without a score. See ``docs/scores.md``.
@@ -230,7 +230,7 @@ def evaluate(
 
 
 def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], str]:
-    """Rank, score and report, once more by numpy where a GPU fails that ``auto`` has chosen.
+    """Rank, score and report; once more by numpy if a GPU chosen by ``auto`` fails.
 
     A GPU that the user has named is not replaced: the error says what is wrong with it.
 
@@ -242,7 +242,7 @@ def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Obs
         The report, the ranks and the top of the rankings, and the back-end that ranked.
     """
     misread.check(data, plan)
-    # Before all the work, which would be lost where the ratings are missing.
+    # First, because missing ratings would waste all other work.
     within = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
     if plan.request.correction is not None:
         data = corrections.apply(data, plan)

@@ -75,8 +75,8 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
 def _matrix(
     value: Any, where: str, direction: Direction, split: TestSet, request: Request, rows: str | None
 ) -> SecondScores:
-    """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
-    with logged():  # the rows are those of the first stage
+    """Scores of a matrix in a file or in memory; its rows have the ids of the vectors given with it."""
+    with logged():  # the first stage has noted the same rows
         if isinstance(value, Path):
             raw = files.read_scores(value)
             raw = replace(raw, arrays=(raw.values.T,)) if rows == "texts" else raw
@@ -161,7 +161,7 @@ def apply(
     weight = plan.request.weight
     for direction, given in data.second.items():
         before = observed[direction]
-        assert before.top is not None  # plan.depth is at least that of the second stage
+        assert before.top is not None  # plan.depth is at least the depth of the second stage
         top = before.top.cut(given.reach)
         scores = _scores_of(top, given)
         _note_missing(scores, top, given, direction, plan)
@@ -194,7 +194,7 @@ def _reordered(top: Tops, scores: Float, weight: float | None) -> Tops:
     """The first items of every query by descending score, ties to the lower gallery index.
 
     Items without a score, NaN, stand behind those with one, in the order of the first stage. With a weight the scores
-    are added to those of the first stage, else they replace them.
+    are added to the scores of the first stage, else they replace them.
     """
     if weight is not None:
         with finite("rerank"):
@@ -236,7 +236,7 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
             "are ranked after the items with a score",
         )
     else:
-        # as many as a query has scores for, of which some are behind the top that is searched
+        # as many as a query has scores for; some may be below the searched top
         asked = int(given.each.sum())
         lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], asked - int((~none).sum())
         what = f"scores are for {other}s that the first stage does not rank among its first {scores.shape[1]:,}"

@@ -38,7 +38,7 @@ class Short(NamedTuple):
 
     metric: Metric
     direction: Direction  # as reports have it
-    detail: str  # the first query whose list is too short, its length and the depth needed, or how many have no list
+    detail: str  # the first query with a short list, its length and the depth needed, or how many have no list
     impossible: bool  # it has no value even if items that are not listed count as not found
     missing: int = 0  # number of queries without a list
 

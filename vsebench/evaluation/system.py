@@ -93,11 +93,11 @@ def _check(data: Input, request: Request) -> None:
         "docid": request.ties == DOCID and data.lists is None,
     }  # fmt: skip
     steps = {**{name: spell(name) for name in given}, "docid": spell("ties", DOCID)}
-    one, whole = "leave out one of them", f"give a set without folds ({spell('split', 'coco-5k')} instead of coco-1k)"
+    one, other = "leave out one of them", f"give a set without folds ({spell('split', 'coco-5k')} instead of coco-1k)"
     gains = gains_of_rows(request) if request.part or given["docid"] else ""
     found = {
         "lists": ("retrieved lists" * (data.lists is not None), "leave it out, or give embeddings or scores"),
-        "folds": (f"the folds of {data.split.name}" * data.split.in_folds, f"leave it out, or {whole}"),
+        "folds": (f"the folds of {data.split.name}" * data.split.in_folds, f"leave it out, or {other}"),
         "no vectors": ("a score matrix" * (data.lists is None and not data.of_vectors), "give embeddings"),
         **{
             name: (steps.get(name, spell(name)) * bool(asked), one)
@@ -196,7 +196,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
 
 
-SAMPLED_QUERIES = 256  # queries of which two systems are compared
+SAMPLED_QUERIES = 256  # queries on which two systems are compared
 MIN_R1_TO_COMPARE = 0.3  # R@1 from which systems have more in common than own items
 RRF_CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
@@ -247,7 +247,7 @@ def fuse(data: Input, request: Request) -> Input:
 
 
 def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str) -> None:
-    """Warn of a good system without ids whose best items beside the own ones are not those of the first system.
+    """Warn if a good system without ids and the first system rank different items first, apart from relevant ones.
 
     Two systems that rank the same items agree on such items far more often than by chance.
     """
@@ -266,12 +266,14 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
             own = queries[:, None] == data.split.owners
         good.append(own[np.arange(len(queries)), scores.argmax(axis=1)].mean())
         best.append(np.where(own, -np.inf, scores).argmax(axis=1))
-    alike = int((best[0] == best[1]).sum())
+    same_first = int((best[0] == best[1]).sum())
     from scipy.special import bdtrc
 
-    if min(good) > MIN_R1_TO_COMPARE and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > CHANCE_P_VALUE):
+    if min(good) > MIN_R1_TO_COMPARE and (
+        not same_first or bdtrc(same_first - 1, len(queries), 1 / items) > CHANCE_P_VALUE
+    ):
         what = (
-            f"apart from relevant items, it ranks the same item first as the first system for {alike:,} of "
+            f"apart from relevant items, it ranks the same item first as the first system for {same_first:,} of "
             f"{len(queries):,} "
         )
         warn(f"{name}: {what}queries, no more than by chance: its rows have no ids and may be in another order")
@@ -314,7 +316,7 @@ def only(data: Input, request: Request) -> Input:
     """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
-    Where captions have no image of their own, all items of the other side are kept.
+    If captions belong to no image, all items of the other side are kept.
 
     Args:
         data: everything that was read.
@@ -372,7 +374,7 @@ def _rounded(scorer: Scorer) -> Scorer:
 
 
 def _taken(data: Input, request: Request, images: Int, captions: Int) -> Input:
-    """The input of some rows and columns of a test set, in their order, as a test set of its own."""
+    """The input of some rows and columns of a test set, in their order, as a separate test set."""
     split = data.split
     if request.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, request.captions)

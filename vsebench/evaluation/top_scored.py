@@ -24,7 +24,7 @@ Scores = npt.NDArray[Any]
 MIN_IMAGES = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
 MIN_SHARE = 0.1  # of the scores that are equal, from which a constant is suspected
 WARN_SHARE = 0.5  # and from which it is warned of if nothing else shows what it stands for
-ROWS_OF_BLOCKS = 4096  # rows whose scored texts are compared
+ROWS_OF_BLOCKS = 4096  # rows; their scored texts are compared
 SAMPLE_ROWS = 64  # rows in which the constant is searched
 MIN_SAME_SHARE = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
@@ -61,7 +61,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
         trust: warn instead of refusing.
 
     Raises:
-        BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
+        BadInput: the candidates of a direction were not scored, and the matrix is not trusted.
     """
     found = constant(scores) if len(scores) >= MIN_IMAGES else None
     if found is None:

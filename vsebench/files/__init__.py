@@ -1,6 +1,7 @@
 """Files: from a path, or the same content in memory, to arrays with ids, pairs and captions; and writing.
 
-Nothing here knows a test set: rows keep the order of the file, and ``vsebench.sets`` puts them in that of a split. ::
+Nothing here knows a test set: rows keep the order of the file, and ``vsebench.sets`` puts them in the order of a
+split. ::
 
     path ─► formats (one table) ─► members: named arrays ─► read: vectors, scores, labels, each with its ids
     path ─► kinds (one table) ─► records: a data frame   ─► read_pairs: ``Pairs`` (query, item, number, rank)

@@ -24,7 +24,7 @@ from .regular import reading
 VECTORS = ("embedding", "embeddings", "vector", "vectors", "emb", "features")  # the first is taken without a name
 # The other columns of a table with modalities: their names as arrays, of a side.
 _NAMES = {"id": "{}_ids", "modality": "", "image_id": "image_id_of_text", "caption": "captions"}
-_SINGULAR = ("image_id", "text_id", "caption_id")  # columns of other tables whose arrays have the plural as name
+_SINGULAR = ("image_id", "text_id", "caption_id")  # columns of other tables; the arrays have the plural as name
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
 _WITHOUT = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
@@ -37,7 +37,7 @@ FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
 class _Table(NamedTuple):
-    """A table: where it is, its schema of pyarrow, and what gives its batches, with some of the columns."""
+    """A table: its path, its pyarrow schema, and a function that gives batches of some columns."""
 
     path: Path
     schema: Any
@@ -67,7 +67,7 @@ def table_members(path: Path) -> list[Member]:
 
 
 def line_members(path: Path) -> list[Member]:
-    """The fields of JSON lines as arrays, as those of ``table_members``.
+    """The fields of JSON lines as arrays, like ``table_members``.
 
     Raises:
         BadInput: the file is damaged, or as ``table_members``.
@@ -213,7 +213,7 @@ def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
 
 @contextmanager
 def parquet_file(path: Path) -> Iterator[Any]:
-    """A parquet file of pyarrow; raises BadInput where it is damaged."""
+    """A parquet file of pyarrow; raises BadInput if it is damaged."""
     import pyarrow.parquet
 
     with reading(path, "is a truncated or damaged table"), pyarrow.parquet.ParquetFile(path) as file:
@@ -251,7 +251,7 @@ def has_vectors(path: Path) -> bool:
 
 
 def plain_columns(path: Path) -> dict[str, list[Any]]:
-    """The columns of a table by name, without those of vectors, of structs and of bytes, such as images.
+    """The columns of a table by name, except vectors, structs and bytes (such as images).
 
     Raises:
         BadInput: the file is damaged.

@@ -17,8 +17,8 @@ from .regular import expanded
 
 PathLike = str | os.PathLike[str]
 
-LONGEST_NAME = 255  # bytes, where the file system does not say
-_KEPT = rb"(?:suite|scenes)"  # schemas of files that are no result of one command
+LONGEST_NAME = 255  # bytes, if the file system does not say
+_KEPT = rb"(?:suite|scenes)"  # schemas of files that several commands make
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 # No path that can exist; every other refusal is one of the disk.
@@ -35,7 +35,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
     missing folders.
 
     Raises:
-        UsageError: the folder does not exist, or ``path`` is no regular file or has too long a name.
+        UsageError: the folder does not exist, ``path`` is not a regular file, or its name is too long.
         DiskError: the system refuses to write: no space is left, no permission, a read-only file system; or to make
             the folder.
     """
@@ -96,7 +96,7 @@ def check_place(path: Path, *, parents: bool = False) -> None:
     """Check that a file could have this path, without touching the disk.
 
     Raises:
-        UsageError: it is no regular file, its name is too long, or its folder does not exist (unless ``parents``).
+        UsageError: not a regular file, a name that is too long, or no such folder (unless ``parents``).
     """
     target = expanded(path)
     length, longest = len(os.fsencode(target.name)), _longest_name(target.parent)
@@ -221,7 +221,7 @@ def locked(path: Path, what: str, waiting: Callable[[str], object] | None = None
     Args:
         path: made here, and removed at the end; its folder must exist.
         what: what another process does when it holds the lock, for the message.
-        waiting: called once with a message when another process holds the lock, whose end is then awaited.
+        waiting: called once with a message if another process holds the lock; then the call waits.
 
     Raises:
         DiskError: another process holds the lock and ``waiting`` is None, or the file cannot be made.

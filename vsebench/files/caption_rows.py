@@ -106,7 +106,7 @@ def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
     _, image_of = rows.images()
     by_image = np.argsort(image_of, kind="stable")
     found = np.bincount(image_of)
-    nth = np.empty(len(image_of), np.int64)  # number of the caption among those of its image
+    nth = np.empty(len(image_of), np.int64)  # number of the caption within its image
     nth[by_image] = np.arange(len(image_of)) - np.repeat(np.cumsum(found) - found, found)
     if (found < count).any():
         first = int(np.flatnonzero(found < count)[0])

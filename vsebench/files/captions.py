@@ -35,7 +35,7 @@ _LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
 _LISTS = ("captions", "sentences", "descriptions", "encap")  # names of fields of all captions of an image
 
 
-Record = tuple[str, Mapping[str, Any]]  # where it is, such as "line 7", and its fields
+Record = tuple[str, Mapping[str, Any]]  # its place, such as "line 7", and its fields
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Fields:
 
 
 def find_fields(names: Iterable[str]) -> Fields | None:
-    """Which fields hold what, by their names; None if there is no caption, or neither an image nor an id."""
+    """The role of every field by its name; None without a caption, or without both image and id."""
     names = [name for name in names if isinstance(name, str)]
     found = KINDS["captions"].find(names)
     image, caption_id = found.get("image"), found.get("caption_id")
@@ -76,13 +76,13 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
     """One row a caption, in the order of the records; further fields are ignored.
 
     A caption may also be a list of captions; an image with an empty list is a candidate that belongs to no query.
-    Without ids of captions the id is ``<image id>#<index>``, where the index is that of the record, or counts the
+    Without ids of captions the id is ``<image id>#<index>``, with the index of the record, or a count of the
     captions of the image from 0. Ids are numbers when all of them are.
 
     Args:
         found: records, one a caption or one an image.
         fields: from ``find_fields``.
-        part: only records whose field ``split`` is this one; None for all, as ``EVERY`` where no part has this name.
+        part: only records whose field ``split`` is this one; None for all, like ``EVERY`` if no part has this name.
 
     Raises:
         BadInput: a field is missing or of another type, a caption id occurs twice (the records are named), or there is
@@ -149,7 +149,7 @@ def parts_of(found: pd.DataFrame, fields: Fields) -> list[str]:
 
 
 def files_of(found: pd.DataFrame, fields: Fields) -> dict[str, str]:
-    """The name of the image file in a field of its own, by the id of the image as a string; none without the field."""
+    """The names of image files by image id (as strings); empty without a field for them."""
     name = KINDS["captions"].find(name for name in found if name != fields.image).get("file")
     if name is None or fields.image is None:
         return {}
@@ -167,7 +167,7 @@ def no_fields(found: pd.DataFrame) -> BadInput:
 
 
 def _refuse_class_ids(found: pd.DataFrame, fields: Fields) -> None:
-    """Refuse an id of images that several files share: it is that of a class, such as a person."""
+    """Refuse an image id that several files share: it is a class, such as a person."""
     file = KINDS["captions"].find(name for name in found if name != fields.image).get("file")
     if file is None or fields.image not in found:
         return
@@ -198,7 +198,7 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
 
 
 def _captions(said: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
-    """The captions of a record: of one field or list, or of several fields, of which some may be empty."""
+    """The captions of a record: one field or list, or several fields, some of which may be empty."""
     if len(said) > 1:
         return [one for one in said if not missing(one)]
     (one,) = said
@@ -282,7 +282,7 @@ class CaptionFile:
 
     @cached_property
     def fields(self) -> Fields:
-        """What its fields are; raises BadInput where it has no caption, or no image."""
+        """The role of its fields; raises BadInput without a caption or an image."""
         if (fields := find_fields(self.found)) is None:
             raise no_fields(self.found)
         return fields
@@ -312,7 +312,7 @@ class CaptionFile:
         return files_of(self.found, self.fields)
 
     def rows(self, part: str | None = None, first: int | None = None) -> CaptionRows:
-        """All captions, or those of a part, or of ``EVERY`` one; without one the test images of a Karpathy file.
+        """All captions, the captions of a part, or of ``EVERY`` part; by default the test images of a Karpathy file.
 
         Args:
             part: see above.
@@ -344,12 +344,12 @@ def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> t
 
     Args:
         path: a file of captions.
-        part: the captions whose field ``split`` has this value, ``all`` for those of every part; by default ``test`` of
+        part: captions with this value in the field ``split``, ``all`` for every part; by default ``test`` of
             a Karpathy file and all of others, which then must not have several parts.
 
     Raises:
         BadInput: unreadable, malformed, truncated, another kind of file, or without the part.
-        UsageError: a part of a file without parts, or several parts of which none was chosen.
+        UsageError: a part of a file without parts, or no choice among several parts.
     """
     file = caption_file(path)
     check_part(os.fspath(path), part, file.parts, not file.karpathy)

@@ -35,7 +35,7 @@ def of_items(path: Path, column: str | None, split: TestSet, kind: str = "column
 
     Returns:
         The name of the column, the modality of its items, and a value for each of them in the order of the split:
-        None where the file has none.
+        None if the file has none.
 
     Raises:
         BadInput: unreadable, no column of ids, ids that are not in the split, an id that occurs twice.
@@ -78,7 +78,7 @@ def ids_of(found: pd.DataFrame, name: str) -> Ids:
 
 
 def _ids_in(found: pd.DataFrame) -> str | None:
-    """The column of ids: that of captions, of images, or of either, the first without repeats."""
+    """The column of ids of captions, images or either: the first without repeats."""
     named = sorted((name for name in found if _sides(name)), key=lambda name: _ORDER.index(_sides(name)))
     return next((name for name in named if len(set(map(str, found[name]))) == len(found)), next(iter(named), None))
 

@@ -111,7 +111,7 @@ def refuse_destroyed(ids: Sequence[Any], where: Path | str, spot: Callable[[int]
     Args:
         ids: (item,) of any type; only strings are looked at.
         where: the file, or the line of the file, for messages.
-        spot: what names an id by its row, for messages.
+        spot: gives the words for a row in messages.
 
     Raises:
         BadInput: such an id; the first is named.
@@ -229,7 +229,7 @@ def _plain(text: str) -> str:
 
 
 def counts_rows(ids: Ids) -> bool:
-    """Whether ids are the numbers of rows, from 0, in any order: those of items without ids."""
+    """Whether ids are row numbers, from 0, in any order: items without ids have these."""
     return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())
 
 

@@ -1,4 +1,4 @@
-"""Files of images: which one is that of an image id, and reading one."""
+"""Image files: the file of an image id, and reading one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 MOST_PIXELS = 50_000_000  # decoded they take 200 MB
 USED_BITS = 12  # a 16-bit image that uses no more of them may be white at 4,095 or at 65,535
 BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
-_OPENING = threading.Lock()  # filters of warnings are those of all threads
+_OPENING = threading.Lock()  # all threads share the warning filters
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
     folders, endings, COCO prefixes and leading zeros, as ``391895`` and ``val/COCO_val2014_000000391895.jpg``.
 
     Args:
-        folder: where they are looked for; hidden files are not.
+        folder: searched for files; hidden files are ignored.
         image_ids: (image,) int64 or unicode.
         names: the name of the file of an id, by the id as a string, for ids that do not name it.
 
@@ -176,7 +176,7 @@ def _in_8_bits(file: Any, engine: Any) -> Any | None:
 
 
 def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
-    """An image whose header has been read; what Pillow warns of is an error elsewhere, or harmless."""
+    """An image with its header read. Warnings of Pillow are ignored: they are errors elsewhere, or harmless."""
     with _OPENING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return engine.open(path, formats=FORMATS)

@@ -1,4 +1,4 @@
-"""What files of records hold, by the names of their fields, and layouts that are no table of records.
+"""The content of files of records, by the names of their fields; and layouts other than tables of records.
 
 To read another layout, write one function and add it to the entry of its kind in ``KINDS``. A function of ``documents``
 takes a parsed JSON document and returns its records (dictionaries, or columns by name), or None if the document has
@@ -104,7 +104,7 @@ _BESIDE_ID = re.compile(rf"{_QUOTE}{_NAME}\b.*|(?:.*[\s,;|]){_QUOTE}{_NAME}{_QUO
 
 
 def with_ids(lines: Sequence[str]) -> Rows | None:
-    """Captions with their id, or that of their image, in front, as ``1007.jpg#0<TAB>A dog.`` of Flickr8k.
+    """Captions after their id, or the id of their image, as ``1007.jpg#0<TAB>A dog.`` of Flickr8k.
 
     Without ids the caption of every line, also of empty ones.
 
@@ -184,7 +184,7 @@ def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
         wanted: the subset or the split that is read, or both.
 
     Raises:
-        BadInput: several subsets or splits, which are test sets of their own, or not the one that is wanted.
+        BadInput: several subsets or splits, which are separate test sets, or not the requested one.
     """
     document = document if isinstance(document, Mapping) else {}
     found = {subset: splits for subset, splits in document.items() if subset != "mteb_model_meta"}
@@ -197,7 +197,7 @@ def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
     fits = [name for name in sets if {*wanted} <= {*name.split(":"), name}]
     if len(fits) != 1 and (sets or wanted):
         what = f"has predictions for {len(sets)} sets: {', '.join(sets)[:300]}" if sets else "has no sets inside"
-        what += f", and {':'.join(wanted)} is none of them" if sets and not fits else ""
+        what += f", but not {':'.join(wanted)}" if sets and not fits else ""
         one = next(iter(fits or sets), None)
         raise BadInput(what, fix=f"give one of them, as in FILE:{one}" if one else f"leave out :{':'.join(wanted)}")
     return by_query(sets[fits[0]]) if sets else by_query(found) if len(found) < len(document) else None
@@ -302,9 +302,9 @@ class Kind:
         words: what a file holds, for messages.
         fix: how to write such a file.
         fields: the usual names of each field, in lower case; the first that a file has is taken.
-        needs: a text whose first line names all fields of one of these is a table of this kind.
-        documents: layouts of JSON documents that are no list of records.
-        lines: the layout of a text that names no columns; None if there is none.
+        needs: a text with all fields of one of these in its first line is a table of this kind.
+        documents: layouts of JSON documents other than lists of records.
+        lines: the layout of a text without column names, or None.
         alone: fields that may be the only column of a table.
         wide: names of columns that stand for several captions; the field ``wide`` has all of them.
         marks: what separates the columns of a table; the first that the first line has.
@@ -435,7 +435,7 @@ KINDS = {
         "candidates", "write lines `query item`, or a table with the columns query_id and item_id",
         {**_OF_PAIRS, **_names(query=_OF_QUERIES, items=f"{_LISTS} cand_names img_set")}, (*_IDS_OF_PAIRS, ("items",)),
         (gallery, searched, predicted, by_query, triples), _EITHER, ("item",), marks="\t|;, ",
-        json='write {"<query id>": [item ids]}, or a list of item ids, which are those of every query',
+        json='write {"<query id>": [item ids]}, or one list of item ids for every query',
     ),
     "excluded": Kind(
         "items to leave out", "write lines `query item`, or a table with the columns query_id and item_id",

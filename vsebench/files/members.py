@@ -108,7 +108,7 @@ Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
 OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
 OF_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
 OF_QUERIES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
-# Names of arrays that are no vectors.
+# Names of arrays that are not vectors.
 _NAMED = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT, QUERY_IDS, CORPUS_IDS)
 IDS = (*(name for field in _NAMED for name in field.names), "ids", "id", "keys")
 _BESIDE = (*IDS, *CAPTIONS.names)
@@ -127,7 +127,7 @@ def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
 
 
 def names_beside(member: Member, members: Sequence[Member], field: Field) -> list[Field]:
-    """The names that are ids, where a side has no others: strings, all different, as many as the rows of an array."""
+    """The names that serve as ids if a side has no others: distinct strings, as many as an array has rows."""
     stem = _SUFFIX.sub("", member.base)
     usual = (f"{member.base}_names", f"{stem}_names", *(NAMES if field is IMAGE_IDS else ()), "names")
     found = (m for name in usual for m in members if m.base == name)
@@ -137,7 +137,7 @@ def names_beside(member: Member, members: Sequence[Member], field: Field) -> lis
 
 @dataclass(frozen=True, eq=False)
 class ArrayFile:
-    """A file or folder whose format is known: it is found out once."""
+    """A file or folder with its format, which is detected once."""
 
     path: Path
     kind: Format
@@ -164,7 +164,7 @@ class ArrayFile:
             raise UsageError(what, where=self.path, fix="leave it out")
 
     def only(self, matrices: Sequence[Member], field: Field, fix: str | None = None) -> Member:
-        """The only one of some arrays; raises BadInput where there is none, or several."""
+        """The only one of some arrays; raises BadInput for none or several."""
         if len(matrices) == 1:
             return matrices[0]
         named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"
@@ -174,7 +174,7 @@ class ArrayFile:
 
 
 def gathered(members: list[Member]) -> list[Member]:
-    """The arrays of a file, of which several may be parts of one.
+    """The arrays of a file; several may be parts of one.
 
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
     The entries of a list (``/``) are items with several vectors each if they have not as many rows in all as there are

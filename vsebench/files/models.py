@@ -47,7 +47,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
         except ImportError as error:
             missing = f"{what} cannot be loaded ({first_line(error)})"
             raise MissingPackage(missing, fix="install the package that is named, with pip") from error
-        except Exception as error:  # the libraries raise errors of many classes about files, names and networks
+        except Exception as error:  # the libraries raise many classes of errors about files, names and networks
             lines = str(error).strip().splitlines() or [type(error).__name__]
             why: str | None = " ".join(line.strip() for line in lines[: 1 + lines[0].endswith(":")])[:200]
             if from_here and not local:
@@ -106,7 +106,7 @@ class _Heard(logging.Handler):
         self.said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record; the report of transformers on names of weights is that of ``weights.compared``."""
+        """Keep a record; ``weights.compared`` replaces the report of transformers on names of weights."""
         if "LOAD REPORT" not in (said := record.getMessage()):
             self.said.append(said)
 

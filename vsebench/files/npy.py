@@ -101,7 +101,7 @@ def folder_members(folder: Path) -> list[Member]:
     out: list[Member] = []
     rows: list[int] = []
     for stem, name in _SHARDS.items():
-        with reading(folder, f"has no shards {stem}/{stem}_N.npy whose N is a number"):
+        with reading(folder, f"has no shards {stem}/{stem}_N.npy, with N a number"):
             files = sorted((int(path.stem.rpartition("_")[2]), path) for path in (folder / stem).glob(f"{stem}_*.npy"))
         parts = [replace(npy_member(path), sources=(path,)) for _, path in files]
         if [n for n, _ in files] != list(range(len(files))) or len({m.shape[1:] for m in parts}) != 1:

@@ -27,7 +27,7 @@ class Kind:
         state: how to give the direction.
         needed: a pair without a number is refused.
         listed: the pairs of a query are a ranking, best first.
-        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.whose``.
+        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.scope``.
     """
 
     records: str
@@ -80,21 +80,21 @@ class Pairs:
 
     Attributes:
         kind: what they say.
-        direction: of the queries; None where it is not stated.
+        direction: of the queries; None if it is not stated.
         queries: (query,) ids, each once, with and without pairs; of a split all of its queries.
         items: (item,) ids, each once; of a split its gallery.
         query: (pair,) int64, the index in ``queries``. The pairs of a list stand together, best first.
         item: (pair,) int64, the index in ``items``; -1 for an item that is not in the gallery of a split.
         given: (given,) int64, the queries that are given, with and without pairs.
-        number: (pair,) float64; None where no pair has one.
-        rank: (pair,) int64, where a file states ranks.
+        number: (pair,) float64; None if no pair has one.
+        rank: (pair,) int64, if a file states ranks.
         where: the file, for messages.
         format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
         ended: how many lists end with -1.
         notes: what was decided, one sentence each.
-        doubt: why the lists may be in another order; empty where nothing says so.
+        doubt: why the lists may be in another order; empty if nothing says so.
         of_corpus: its columns are called query and corpus or document, not image and text.
-        whose: ``all`` where the items are those of every query, ``rows`` where queries are numbers of rows, from 0.
+        scope: ``all`` if the items are for every query, ``rows`` if queries are row numbers, from 0.
     """
 
     kind: Kind
@@ -111,12 +111,12 @@ class Pairs:
     ended: int = 0
     notes: tuple[str, ...] = ()
     doubt: str = ""
-    whose: str = ""
+    scope: str = ""
     of_corpus: bool = False
 
     @property
     def grade(self) -> Float:
-        """(pair,) float64 numbers, 1 where there are none."""
+        """(pair,) float64 numbers, 1 by default."""
         return np.ones(len(self.query)) if self.number is None else self.number
 
 
@@ -172,24 +172,24 @@ _PAST = {"grade": "judged", "score": "scored", "number": "listed"}
 
 
 def _sides(direction: Direction, test: TestSet) -> Both[Side]:
-    """The side of the queries, and that of the gallery."""
+    """The sides of the queries and of the gallery."""
     return test.sides if direction == DIRECTIONS[0] else test.sides[::-1]
 
 
 def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
-    """The share of the queries that are of a side of a test set, times that of the items of the other side."""
+    """The share of queries on one side of a test set, times the share of items on the other side."""
     shares = [float((at >= 0).mean()) if len(at) else 0.0 for at, _ in _matched(pairs, _sides(direction, test))]
     return shares[0] * shares[1]
 
 
 def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
-    """Where the queries and items are on two sides, and what was changed to find them; numbers of rows are no ids."""
+    """The places of queries and items on two sides, and how ids were changed to find them; row numbers are not ids."""
     of = zip((pairs.queries, pairs.items), sides, MBEIR, strict=True)
     return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in of]
 
 
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
-    """The direction that the pairs state, or whose ids fit."""
+    """The direction that the pairs state, or that their ids fit."""
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
     if test.one_way and pairs.direction in (None, DIRECTIONS[0], ONE_WAY):
         if found["i2t"] < 0.5 < found["t2i"]:
@@ -255,7 +255,7 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
 
 
 def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split: str, where: str) -> None:
-    """Refuse ids, items ``of`` some queries, most of which the split does not have."""
+    """Refuse ids (items ``of`` some queries) if the split lacks most of them."""
     lost = int((at < 0).sum())
     if 2 * lost > len(at):
         first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"

@@ -70,7 +70,7 @@ class Raw:
     """The vectors of both modalities, or one array (scores, gains, labels, vectors of one modality), as stored.
 
     Attributes:
-        arrays: those of images, (n_image_rows, dim), and of texts, (n_text_rows, dim), or the one array; of scores
+        arrays: images, (n_image_rows, dim), and texts, (n_text_rows, dim), or the one array; of scores
             (n_image_rows, n_text_rows). In native byte order, vectors and scores float16, float32 or float64; maybe
             read-only memory maps. Any number of dimensions: ``audit`` checks the shape.
         image_ids: (n_image_rows,) int64 or unicode, or None.

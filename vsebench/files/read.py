@@ -63,7 +63,7 @@ _BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
 Sides = tuple[tuple[Field, Field, str], tuple[Field, Field, str]]
 _MASK = re.compile(r"(?<!image_)masks?$|^(valid|exists)$")
 _COUNTS = ("lengths", "caption_lengths", "num_captions", "n_captions", "caption_counts", "counts")
-# The image ids of a file of texts are those of the images they belong to.
+# The image ids of a file of texts say which image each text belongs to.
 _OWNERS: dict[Sides, tuple[Field, ...]] = {OF_SIDES: (IMAGE_OF_TEXT, IMAGE_IDS), OF_QUERIES: ()}
 _NAMES = {OF_SIDES: ("image", "text"), OF_QUERIES: QUERIES}
 
@@ -80,7 +80,7 @@ def read_embeddings(
     Args:
         path: a file of any format of ``FORMATS`` that holds embeddings, a folder of shards, or a file of image vectors
             alone.
-        texts: the file of the text vectors, when ``path`` has those of the images alone.
+        texts: the file of the text vectors, if ``path`` has image vectors only.
         image_key: name of the array of image vectors, when it is not one of the known names.
         text_key: likewise for the text vectors.
 
@@ -187,24 +187,24 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         )
     _refuse_mask(members, images, texts, path)
     described = _encoder(members)
-    common, ids, whose = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
+    common, ids, bare = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
     for array, field, side in ((images, ids_of_first, one), (texts, ids_of_second, other)):
         fields: Sequence[Field] = ids_beside(array, field)
         known = any(pick(members, one, path, beside=images) for one in fields)
         if common is not None and (common.size,) == array.shape[:1] and not known:
-            fields, whose = (_BARE_IDS,), [*whose, side]
+            fields, bare = (_BARE_IDS,), [*bare, side]
         elif not known:
             fields = names_beside(array, members, field)
         ids.append(fields)
-    if common is not None and whose:
-        note(f"'{common.name}' holds the ids of the {' and '.join(whose)}", weight="detail")
+    if common is not None and bare:
+        note(f"'{common.name}' holds the ids of the {' and '.join(bare)}", weight="detail")
     raw = stored(file, [images, texts, *described], (ids[0], ids[1], _OWNERS[sides][:1]), captions=True)
     encoder = _encoded_by(described[0]) if described else ""
     return replace(raw, arrays=(raw.values, floats(texts, path)), encoder=encoder, sides=_NAMES[sides])
 
 
 def _sides(members: Sequence[Member], image_key: str | None, text_key: str | None) -> Sides:
-    """What the rows are: queries and a corpus if arrays have the names of both, and none that of images."""
+    """The sides of the rows: queries and a corpus if arrays have both names and none has the name of images."""
     named = {m.base for m in members if len(m.shape) > 1 and m.dtype in FLOATS}
     keys = zip(OF_QUERIES, (image_key, text_key), strict=True)
     fits = all(named & {*field.names} and key in (None, *field.names) for (field, *_), key in keys)
@@ -247,7 +247,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
 
 
 def _encoder(members: Sequence[Member]) -> list[Member]:
-    """The string in which ``vsebench encode`` says which model the vectors are of; none where it is not there."""
+    """The name of the model that ``vsebench encode`` writes beside the vectors, or None."""
     found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.nbytes < 1 << 20)
     return list(found)[:1]
 
@@ -265,7 +265,7 @@ def _encoded_by(member: Member) -> str:
 
 
 def holds_both(file: ArrayFile) -> bool:
-    """Whether a file has image and text vectors; also True for a file that is no file of embeddings at all.
+    """Whether a file has image and text vectors; also True for a file of another kind.
 
     Args:
         file: the file or folder; only names, shapes and modalities are read.
@@ -318,7 +318,7 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
 
     Args:
         images, texts: the files.
-        image_key, text_key: the names of the arrays, where they are not the usual ones or the only matrix.
+        image_key, text_key: names of the arrays, unless they have usual names or are the only matrix.
 
     Raises:
         BadInput: a file is not readable, holds the other side, or it is not clear which array is meant.
@@ -354,7 +354,7 @@ def _without_texts(file: ArrayFile) -> BadInput:
 
 
 def _matrix(file: ArrayFile, sides: Sides, key: str | None) -> Member:
-    """The array of vectors of the first of two sides: as named by the user, of a usual name, or the only matrix."""
+    """The vectors of the first of two sides: the array chosen by the user, of a usual name, or the only matrix."""
     (field, *_), (other, *_) = sides
     file.refuse_key(key, field)
     if file.kind.single:

@@ -76,7 +76,7 @@ def read_pairs(
     given: Any, direction: Direction | None, kind: Kind = JUDGED, *, where: str = "memory", order: Order = "score",
     both: Direction | None = "i2t", part: tuple[str, ...] = (),
 ) -> list[Pairs]:  # fmt: skip
-    """The pairs of a file or of a value in memory, those of each direction together.
+    """The pairs of a file or of a value in memory, by direction.
 
     Items of retrieved lists are ordered by descending score, equal scores by rank, then by line. Where the scores of
     most queries ascend with the rank, they are likely distances: a doubt says so. An item -1 at the end of a list ends
@@ -85,7 +85,7 @@ def read_pairs(
     Args:
         given: a path; a mapping from queries to items or to items with numbers, or of such mappings by direction; a
             list of (query, item) or (query, item, number), or of mappings with these fields.
-        direction: of the queries; None where the file or its ids say it.
+        direction: of the queries; None to read it from the file or its ids.
         kind: what the pairs say.
         where: of a value in memory, for messages.
         order: ``rank`` orders lists by the rank column alone; ``docid-desc`` rounds scores to float32, and orders
@@ -123,7 +123,7 @@ def read_pairs(
 def _of_rows(path: Path, direction: Direction | None) -> Pairs:
     """Lists of an index: rows of the corpus by query, (query, k) integers, -1 at their ends; maybe with scores.
 
-    Scores of any order that is that of the rows only tell which items tie: distances ascend, and products descend.
+    Scores may ascend (distances) or descend (products) along a row; they only tell which items tie.
     """
     file = opened(path)
     matrices = [m for m in file.members if len(m.shape) == 2]
@@ -177,10 +177,10 @@ def _in_memory(given: Any, kind: Kind, where: str) -> pd.DataFrame:
 
 
 def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Source) -> Pairs:
-    """The pairs of records, in one direction; those of lists in their order."""
+    """The pairs of records, in one direction; lists keep their order."""
     import pandas as pd
 
-    found, whose = _addressed(found, source)
+    found, scope = _addressed(found, source)
     direction, columns = _columns(found, direction, source)
     kind, most = source.kind, float(np.finfo(np.float64 if source.kind.listed else np.float32).max)
     if columns["items"]:
@@ -229,17 +229,17 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     return Pairs(
         kind, direction, _ids(queries, source.where), _ids(items, source.where), of_query, of_item,
         np.arange(len(queries)), number if given.any() else None, rank if ranks is not None else None,
-        source.where, source.format, ended, notes=notes, doubt=doubt, whose=whose,
+        source.where, source.format, ended, notes=notes, doubt=doubt, scope=scope,
         of_corpus=bool(_CORPUS.match(str(columns["item"]).lower())),
     )  # fmt: skip
 
 
 def _addressed(found: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, str]:
-    """Records with a column of queries, and whose their items are where they name no queries, see ``Pairs.whose``."""
+    """Records with a column of queries, and the ``Pairs.scope`` of records without one."""
     named = KINDS[source.kind.records].find(found)
     if source.kind.bare and "neg_cand_list" in found:
         what = "holds neg_cand_list, the hard negatives of training, which are not candidates (M-BEIR)"
-        raise BadInput(what, where=source.where, fix="give the file of the pool, whose items have a did")
+        raise BadInput(what, where=source.where, fix="give the file of the pool, where items have a did")
     if not source.kind.bare or "query" in named or {"image", "caption"} <= named.keys():
         return found, ""
     if "items" not in named and (len(found.columns) == 1 or source.kind is ONLY):
@@ -305,7 +305,7 @@ def _indices(found: pd.DataFrame, name: str, source: _Source) -> tuple[list[str]
     except TypeError:  # lists have no hash
         codes, distinct = np.arange(len(cells)), cells
     names = [_name(value) for value in distinct]
-    bad = np.array([*(not text for text in names), True])[codes]  # the last is that of an empty cell
+    bad = np.array([*(not text for text in names), True])[codes]  # the last is for an empty cell
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise BadInput(f"{name} is {cells[row]!r:.60}, not an id", where=spot(found, row), fix=source.kind.layout)
@@ -426,13 +426,13 @@ def _in_order(
 
 
 def _before_others(lists: pd.DataFrame, end: int) -> Any:
-    """The queries whose lists have the item ``end`` before another one."""
+    """The queries that list the item ``end`` before another one."""
     after = lists.groupby("query", sort=False)["item"].shift(-1)
     return lists.loc[(lists["item"] == end) & after.notna() & (after != end), "query"]
 
 
 def _number(value: Any, kind: Kind) -> float:
-    """The number of a pair, NaN where it is none; true and false are grades of 1 and 0."""
+    """The number of a pair, NaN if it is none; true and false are grades of 1 and 0."""
     if kind is JUDGED and isinstance(value, str) and value.strip().lower() in _BOOLEANS:
         return _BOOLEANS[value.strip().lower()]
     try:
@@ -442,7 +442,7 @@ def _number(value: Any, kind: Kind) -> float:
 
 
 def _name(value: Any) -> str | None:
-    """An id as text; a float that is an integer as that integer; None for what is no id."""
+    """An id as text, an integral float as an integer; None for anything else."""
     if isinstance(value, str):
         return value.strip()
     if type(value) is int:  # most ids: the checks below take long
@@ -452,7 +452,7 @@ def _name(value: Any) -> str | None:
 
 
 def _rank(value: Any) -> int | None:
-    """A rank, None for what is no whole number."""
+    """A rank; None for anything but an integer."""
     try:
         rank, exact = int(value), float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
 """One reader of records: CSV, TSV, JSON, JSON lines, parquet and arrow, plain or gzip, as a data frame.
 
-``records(path, kind)`` finds out once what a file is. Cells of a text stay as they are written, those of JSON and of
+``records(path, kind)`` detects the format of a file once. Cells of a text stay as written; cells of JSON and of
 tables keep their types; ``fields`` finds columns by the names in ``kinds.KINDS``.
 """
 
@@ -39,7 +39,7 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
 
     Args:
         path: the file.
-        kind: what it holds, an entry of ``KINDS``; columns are found by the names there, see ``fields``.
+        kind: its content, an entry of ``KINDS`` with the names of columns, see ``fields``.
 
     Returns:
         A row a record, of objects. ``attrs`` has the file (``where``), what a label of the index is called in messages
@@ -151,7 +151,7 @@ def spot(found: pd.DataFrame, row: int) -> str:
 
 
 def refuse_other(listed: Any, where: str, at: str, index: Sequence[int] | None = None) -> None:
-    """Refuse records that are no objects; columns are fine; raises BadInput."""
+    """Refuse records that are not objects; columns are fine; raises BadInput."""
     row = (
         next((k for k, one in enumerate(listed) if not isinstance(one, dict)), None)
         if isinstance(listed, list)

@@ -94,7 +94,7 @@ def guarded(check: Callable[[Path], object]) -> Iterator[None]:
 
 @contextmanager
 def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = AGAIN) -> Iterator[None]:
-    """Turn what a library raises while it reads a file into one BadInput that names the file and says ``what``."""
+    """Turn any error of a library that reads a file into one BadInput with the file and ``what``."""
     try:
         yield
     except VsebenchError:
@@ -170,7 +170,7 @@ def _missing(path: Path, advice: str | None) -> BadInput:
         return BadInput("no such file", where=path, fix=advice)
     folder = path.parent
     if not folder.is_dir():
-        return BadInput("no such file", where=path, fix=f"check the path: there is no folder '{folder}'")
+        return BadInput("no such file", where=path, fix=f"check the path: the folder '{folder}' does not exist")
     try:
         names = sorted(entry.name for entry in folder.iterdir())
     except OSError:
@@ -184,7 +184,7 @@ CACHE_VARIABLE = "VSEBENCH_CACHE"
 
 
 def file_stem(split: str) -> str:
-    """The name of a split as that of a file: the ``:`` before a language is none that Windows allows."""
+    """The name of a split as a file name: Windows does not allow the ``:`` before a language."""
     return split.replace(":", "+")
 
 
@@ -194,7 +194,7 @@ def split_of(stem: str) -> str:
 
 
 def cache_dir() -> Path:
-    """The folder named by the environment variable ``VSEBENCH_CACHE``, else the user's cache folder.
+    """The folder in the environment variable ``VSEBENCH_CACHE``, else the user's cache folder.
 
     The folder is not made here, but when something is written into it.
     """
@@ -223,7 +223,7 @@ class RunFolder(NamedTuple):
 
 
 def run_folder(path: Path) -> RunFolder | None:
-    """The training run in a folder; None for a path that is none.
+    """The training run in a folder; None for any other path.
 
     Raises:
         BadInput: ``run.json`` is damaged, the file that it names is missing, or the run is not finished.

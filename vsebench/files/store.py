@@ -1,4 +1,4 @@
-"""A store of computed results in the user cache: one file an entry, whose name is a hash of its inputs.
+"""A store of computed results in the user cache: one file per entry; its name is a hash of the inputs.
 
 Several processes may use it without a lock: an entry appears complete, by a rename, and never changes. Entries stay
 until ``vsebench cache --clear`` removes them.
@@ -58,7 +58,7 @@ def root() -> Path:
 
 
 def get(kind: str, key: str) -> Path | None:
-    """The file of an entry; None when there is none."""
+    """The file of an entry; None if there is none."""
     path = _path(kind, key)
     return path if path.is_file() else None
 
@@ -100,7 +100,7 @@ def keep_array(kind: str, key: str, array: npt.NDArray[Any]) -> str | None:
 
 
 def get_array(kind: str, key: str) -> npt.NDArray[Any] | None:
-    """The array that ``keep_array`` wrote; None when there is none, or its file is damaged."""
+    """The array that ``keep_array`` wrote; None if it is missing or damaged."""
     path = get(kind, key)
     arrays = None if path is None else read_arrays(path)
     return None if arrays is None else arrays.get("arr_0")
@@ -116,7 +116,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]] | None:
 
 
 def entries(kind: str | None = None) -> list[Entry]:
-    """All entries, or those of one kind, oldest first."""
+    """All entries, or the entries of one kind, oldest first."""
     found = []
     with contextlib.suppress(FileNotFoundError):
         root().stat()  # glob passes over a folder that cannot be read
@@ -138,7 +138,7 @@ def remove(path: Path) -> bool:
 
 
 def clear(kind: str | None = None) -> list[Entry]:
-    """Remove every entry, or those of one kind, in use or not; returns the removed entries."""
+    """Remove every entry, or the entries of one kind, in use or not; returns the removed entries."""
     removed = [entry for entry in entries(kind) if remove(entry.path)]
     for path in root().glob(f"{kind or '*'}/.*.tmp"):  # of processes that were killed
         remove(path)

@@ -97,7 +97,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
     """``record[name]``, checked to be of ``kind`` (bool is no int).
 
     Raises:
-        BadInput: ``record`` is no object, the field is missing, or it has another type.
+        BadInput: ``record`` is not an object, the field is missing, or it has another type.
     """
     if not isinstance(record, dict):
         what = f"a JSON object is expected, found {shown(record)}"

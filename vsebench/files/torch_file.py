@@ -110,7 +110,7 @@ def _value(name: str, value: Any, path: Path) -> Member | None:
                 value = text_array(items, name, path)
             elif kinds == {int} or (kinds == {float} and nested):
                 value = np.array(items if kinds == {int} else value)
-        except (OverflowError, ValueError):  # lists of several lengths are no vectors
+        except (OverflowError, ValueError):  # lists of different lengths are not vectors
             return None
     if not isinstance(value, np.ndarray):
         return None

@@ -1,4 +1,4 @@
-"""Weights of published and custom models: the weights in a file are compared with those of the model.
+"""Weights of published and custom models: the weights in a file are compared with the model's.
 
 Libraries initialise weights that a file lacks at random. Here they become NaN, and so do vectors that depend on them,
 which ``check_vectors`` refuses. A weight that no vector depends on, such as a temperature, may be missing.
@@ -90,7 +90,7 @@ def _in_transformers(what: str, report: Callable[..., None]) -> Iterator[None]:
         kwargs |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
         model, info = load(cls, *args, **kwargs)
         weights, prefix = {name for name, _ in model.named_parameters()}, _prefix(info["unexpected_keys"])
-        if prefix and weights <= {*info["missing_keys"]}:  # no name of the file is that of a weight
+        if prefix and weights <= {*info["missing_keys"]}:  # the model has no weight of the file
             model, info = load(cls, *args, key_mapping={f"^{re.escape(prefix)}": ""}, **kwargs)
             _note_prefix(what, prefix)
         report(model, info["missing_keys"], info["unexpected_keys"], [*info["mismatched_keys"]])

@@ -187,7 +187,7 @@ class GradedValues:
     """The values of one graded metric of the queries of one side, averaged per fold, then over folds.
 
     Attributes:
-        values: (query,) float64, NaN where the metric is undefined.
+        values: (query,) float64, NaN if the metric is undefined.
         rankings: whose queries they are, one after the other: one ranking, or one a fold.
         influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
     """

@@ -2,18 +2,18 @@
 
 In: a system (scorers of vectors or of a score matrix), or retrieved lists. Out: the ranks of the relevant items
 (``types.Ranks``), or the first items of queries (``types.Tops``), of some or of complete galleries. Queries are the
-rows of a scorer; for the other direction they are those of its transpose, ``scorer.T``. Two ways::
+rows of a scorer; for the other direction they are the rows of its transpose, ``scorer.T``. Two ways::
 
     count.count(system, targets)                ranks of relevant items; scores are not kept
       count.thresholds                          canonical scores of the relevant pairs, and error bounds
       count.scan_tiles                          tiles of scores, in threads, for rows and columns as queries
         scorers.Scorer.tile                     one matrix product, or a part of a given matrix
-        kernels.transpose                       strips of a tile, whose rows are its columns
+        kernels.transpose                       transposed strips of a tile
         kernels.count                           candidates above each threshold; near-ties compared in float64
       order.listed, tops.place                  instead of counting: more than 64 relevant items, or allowed ones alone
       ranks.ranks_from_counts                   ranks under a tie rule
 
-    order.Lists                                 lists from the tiles that are counted, where they are shallow
+    order.Lists                                 shallow lists from the counted tiles
     order.top_lists(scorer, k)                  else the top of every ranking, in threads
       order.listed(scorer, queries, k, among)   the k best candidates of some queries, also for graded metrics
       order.order(scorer, queries, k)           the k best of all items

@@ -3,7 +3,7 @@
 All of them give the same ranks, lists and orders: the float32 scores of a back-end only have to be within the error
 bound of the canonical scores (``rank.scorers``), and near-ties are decided by these.
 
-``BACKENDS`` is the one table of them. A back-end ranks by three functions, with those of numpy as the reference:
+``BACKENDS`` is the one table of them. A back-end ranks by three functions; numpy's are the reference:
 
 - ``scan`` (``count.Scan``): counts for the ranks of relevant items, in one pass over the scores;
 - ``order`` (``order.Order``): the k best of some queries, for graded metrics. None: the reference.
@@ -69,7 +69,7 @@ class Backend:
 
 
 def about_device(name: str) -> dict[str, str]:
-    """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty where it uses none.
+    """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty if it uses none.
 
     Args:
         name: of ``chosen``.
@@ -153,7 +153,7 @@ def parts(name: str) -> tuple[str, str | None]:
 
 
 def check(name: str, here: bool = True) -> None:
-    """Refuse a name that is no back-end, or whose package is not installed.
+    """Refuse an unknown back-end, or one without its package.
 
     Args:
         name: of a back-end, or ``auto``.
@@ -173,9 +173,9 @@ def check(name: str, here: bool = True) -> None:
 
 
 def chosen(name: str) -> tuple[str, str]:
-    """The name of the back-end that will be used, with its device where it has one, and why.
+    """The name of the back-end that will be used, with its device if any, and why.
 
-    ``auto`` takes torch where it finds a GPU that works. Torch is imported only where the driver of a GPU is found.
+    ``auto`` takes torch if it finds a GPU that works. Torch is imported only if the driver of a GPU is found.
 
     Args:
         name: of a back-end, or ``auto``.

@@ -13,8 +13,8 @@ transductive: the ranking of a query depends on the other test queries.
 
 The first two are offsets of the items, so vectors stay vectors (``sums``); the third is a matrix in memory.
 
-Each function takes the scores of the queries (rows) with the gallery (columns), those of the bank's queries with the
-same gallery, and its settings; their defaults are those of the released code of the papers.
+Each function takes the scores of the queries (rows) with the gallery (columns), the scores of the bank's queries with
+the same gallery, and its settings; the defaults are from the released code of the papers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .sums import blocks, weighted_sum
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I)
 MIN_SETTING = 1e-6  # of settings; one over it is the most
 DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: further ones depend on the machine
-OFFSET_TOLERANCE = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
+OFFSET_TOLERANCE = 1e-12  # offsets of scores up to 1 that are closer belong to copies of an item, which tie
 
 
 def csls(scorer: Scorer, bank: Scorer, threads: int | None = None, *, k: int = 10) -> Scorer:
@@ -53,7 +53,7 @@ def csls(scorer: Scorer, bank: Scorer, threads: int | None = None, *, k: int = 1
 def qb(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float = 20, k: int = 1) -> Scorer:
     """``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
 
-    ``a`` is 1 for queries whose first item is among the first k of a query of the bank, else 0.
+    ``a`` is 1 if the first item of the query is among the first k of a query of the bank, else 0.
     """
     threads = threads or default_threads()
     found, first = top_lists(bank, k, threads=threads), top_lists(scorer, 1, threads=threads)
@@ -105,7 +105,7 @@ def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float
 
 
 def shown(scorer: Scorer, found: Tops) -> Tops:
-    """Lists with the scores of a correction, where the scorer ranks by other numbers."""
+    """Lists with the scores of a correction, if the scorer ranks by other numbers."""
     if not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
         return found
     size = np.abs(found.scores)
@@ -137,7 +137,7 @@ class Correction(NamedTuple):
     rule: str  # of ``RULES``
     settings: Mapping[str, float]  # ``k``, ``beta``
     bank: Path | None  # the file of other queries; None for the test queries themselves
-    rows: str | None  # what those of a bank of scores are, ``images`` or ``texts``; None where its shape or ids tell
+    rows: str | None  # of a bank of scores: ``images`` or ``texts``; None if its shape or ids tell
 
 
 def parse(text: str) -> Correction:

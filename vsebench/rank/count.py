@@ -1,6 +1,6 @@
 """Ranks of relevant items, by counting the candidates that score higher, in one pass over tiles of scores.
 
-Queries are rows of a tile; where the columns are queries too, strips of the transposed tile are counted in the same
+Queries are rows of a tile; if the columns are queries too, strips of the transposed tile are counted in the same
 way. A relevant pair has a canonical score and two thresholds around it; a score between these is compared in float64
 (``kernels.count`` lists them, ``Counter.settle`` compares).
 
@@ -45,7 +45,7 @@ ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The relevant items of some judgements among some candidates, whose ranks are returned as those of ``view``.
+    """The relevant items of some judgements among some candidates; their ranks are returned under ``view``.
 
     Excluded positives are removed; positives that are not allowed count as missing.
     """
@@ -98,7 +98,7 @@ def count(
     dense: Order | None = REFERENCE,
     beside: Both[Sequence[Consumer]] = ((), ()),
 ) -> Both[dict[str, Ranks]]:
-    """Rank every relevant pair, in one pass over the scores where both directions have the same.
+    """Rank every relevant pair, in one pass over the scores if both directions share them.
 
     Args:
         system: scores of all rows with all columns.
@@ -109,7 +109,7 @@ def count(
         progress: called with (tiles done, tiles in all).
         scan: of another back-end, see ``backends``.
         dense: what orders queries with many relevant items; None counts their pairs too.
-        beside: what else reads the tiles of the rows, and of the columns, if ``scan`` is that of numpy.
+        beside: further consumers of the tiles of the rows, and of the columns, for numpy's ``scan``.
 
     Returns:
         The ranks by view.
@@ -170,7 +170,7 @@ class _Side:
         for one in counters:
             for t in one.targets:
                 counts[t.view][:, ~self.of_many[t.view]] = one.placed(t)
-        in_order = sorted(self.targets, key=lambda t: t.query_fold is not None)  # those of complete galleries first
+        in_order = sorted(self.targets, key=lambda t: t.query_fold is not None)  # complete galleries first
         return {t.view: ranks_from_counts(t.relevance, counts[t.view], ties, t.query_fold) for t in in_order}
 
 
@@ -212,7 +212,7 @@ def taken(relevance: Relevance, rows: Bool) -> Relevance:
 
 
 def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: int) -> dict[str, Int]:
-    """(3, pair) counts of some targets, whose queries are ordered: once for all whose items are not listed."""
+    """(3, pair) counts of some targets by ordering their queries: once for all items that are not listed."""
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
     gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
     step, jobs = (
@@ -328,7 +328,7 @@ def _check_range(relevance: Relevance, n_query: int, n_gallery: int) -> None:
 
 
 def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery: int) -> None:
-    """Refuse candidates that are not those of so many queries and items."""
+    """Refuse candidates for other numbers of queries and items."""
     fold = () if candidates.fold is None else (tuple(map(len, candidates.fold)),)
     stored = (x.shape for x in (candidates.excluded, candidates.allowed) if x is not None)
     for shape in (*fold, *stored):
@@ -338,7 +338,7 @@ def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery:
 
 
 class Counter:
-    """Counts of one group of targets, those with the same folds, whose queries are the rows of a scorer.
+    """Counts of the targets with the same folds; their queries are the rows of a scorer.
 
     Attributes:
         scorer: the scores of the queries with the gallery.
@@ -361,7 +361,7 @@ class Counter:
         return other
 
     def arrays(self, pairs: slice) -> list[Array]:
-        """What was counted of some pairs, for ``join``: (3, pair) int32; (1, pair) where no two scores are equal."""
+        """The counts of some pairs, for ``join``: (3, pair) int32; (1, pair) if no two scores are equal."""
         found = self.counts[:, :, pairs].sum(1).astype(np.int32)
         return [found if found[1:].any() else found[:1]]
 
@@ -382,7 +382,7 @@ class Counter:
                 self.settle(pair[:n], other[:n], counts)
 
     def settle(self, pair: Int, other: Int, counts: Array) -> Float:
-        """Compare the canonical scores of items, (n,) gallery indices, with those of pairs; returns the former.
+        """Compare the canonical scores of (n,) gallery indices with the scores of pairs; returns the former.
 
         ``counts`` is (3, pair), increased.
         """
@@ -494,8 +494,8 @@ def observe(
             always in canonical order.
         order: of another back-end.
         needed: up to which rank relevant items have one, in lists of ``order`` (``Order.deepest``) among all items and
-            not under the tie rule ``expected``; None where ranks are counted.
-        among: the candidates of the lists, which are shorter where a query has fewer; targets have their own.
+            not under the tie rule ``expected``; None if ranks are counted.
+        among: the candidates of the lists, which are shorter if a query has fewer; targets have separate candidates.
 
     Raises:
         UsageError, BadInput: as ``count`` and ``order.top_lists``.

@@ -54,7 +54,7 @@ _IMPORT = threading.Lock()
 def package() -> Any:
     """The module ``faiss``; when it is first imported, its BLAS takes the kernels of numpy's (``numeric.parallel``).
 
-    Torch is imported before it where there is a GPU: both load libraries of CUDA, and of two versions.
+    With a GPU torch is imported first: both load CUDA libraries, of different versions.
     """
     with _IMPORT:  # threads that search at once may be the first to need it
         if "faiss" in sys.modules:
@@ -68,7 +68,7 @@ def package() -> Any:
 
 
 def device() -> tuple[int | None, str]:
-    """The GPU for FAISS (that of ``LOCAL_RANK``, else the first), None for the processor; and the same in words."""
+    """The GPU for FAISS (number ``LOCAL_RANK``, else the first), None for the CPU; and the same in words."""
     if not has_driver():  # older versions then end the process that counts devices (facebookresearch/faiss, issue 4251)
         return None, "the index of the processor"
     if not (found := int(package().get_num_gpus())):
@@ -148,7 +148,7 @@ class Indexes:
                 scores, items = _failing(index.search, vectors, k)
             return scores, items
         faiss = package()
-        # Blocks of queries are searched in threads, so every search has one; the setting is that of this thread.
+        # Blocks of queries are searched in threads, so every search uses one; the setting holds for this thread.
         before = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)
         try:

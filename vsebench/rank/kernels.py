@@ -2,7 +2,7 @@
 
 Counting: a pair of a query and a relevant item has a canonical score and two thresholds around it. A score above
 ``high`` is certainly above the canonical score, one below ``low`` certainly below it; what is between them is open and
-listed, for the caller to compare canonical scores. Queries are the rows of a tile; the caller transposes tiles whose
+listed, for the caller to compare canonical scores. Queries are the rows of a tile; the caller transposes tiles if the
 columns are the queries.
 """
 

@@ -1,12 +1,12 @@
 """The canonical order of galleries, or of their top k, for some queries at a time.
 
-The order is that of the canonical float64 scores, ties to the lower index. Scores are computed faster and rounded to
-float32, with a proven bound on their error, and sorted; near-ties, neighbours whose order the bound leaves open, are
-scored canonically, pair by pair. Where the scores come from depends on how many near-ties are expected:
+Items are ordered by canonical float64 scores, ties to the lower index. Scores are computed faster and rounded to
+float32, with a proven bound on their error, and sorted; near-ties, which the bound leaves open, are scored
+canonically, pair by pair. Where the scores come from depends on how many near-ties are expected:
 
 - the top of a gallery (``is_deep``): a float32 product. Its error is at most ``scorers.product_bound``, 2.3e-5 for
   unit vectors of 384 numbers whatever the BLAS, and the best of a gallery are mostly further apart.
-- deeper: a float64 product, rounded to float32. Its error is that of the rounding, 2^-24 of the score. In a complete
+- deeper: a float64 product, rounded to float32. Its error is the rounding, 2^-24 of the score. In a complete
   order nearly all neighbours are closer than the bound of a float32 product, although its actual error is 1e-7. Some
   number about their mean is subtracted from the scores of a query before they are rounded, which does not change
   their order, so that scores that are nearly equal remain distinct.
@@ -36,8 +36,8 @@ FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64
 SHALLOW = 64  # depth up to which float32 products are sorted
 MIN_SCORES_PER_NEAR_TIE = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
 PART = 1 << 20  # scores of complete galleries that are computed together
-QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
-TOGETHER = 256  # queries to whose lists a tile is added together
+QUERIES, ITEMS = 512, 4096  # of a float32 product; only its top is read
+TOGETHER = 256  # queries; a tile is added to their lists at once
 SPARE = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
 CROWDED = 16  # times as many as k: then near-ties are settled
 WIDE = 512  # items that are converted to float64 together
@@ -49,7 +49,7 @@ TINY = 1e-37  # covers what float32 numbers lose below their normal range
 
 Array = npt.NDArray[Any]
 Items = npt.NDArray[np.int32]
-Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, of which a query has so many, (query,)
+Found = tuple[Items, Vectors, Int]  # (query, width) items, their scores, and (query,) how many
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class Lists:
         self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
-        """Add (query, item) scores, of which the first query and item are given."""
+        """Add (query, item) scores, starting at the given query and item."""
         for a in range(0, len(tile), TOGETHER):
             self.parts[q0 + a].add(tile[a : a + TOGETHER], g0)
 
@@ -273,7 +273,7 @@ def settled(
         found: positions in the gallery of all items that can be among the k best, best first, and their float32
             scores. The positions are reordered in place.
         bound: of the errors of these scores.
-        tile: the given scores, where the scorer is a matrix.
+        tile: the given scores, if the scorer is a matrix.
     """
     from . import sort_kernels
 
@@ -306,9 +306,9 @@ def listed(
     scorer: Scorer, queries: Int, k: int, among: Candidates = EVERYTHING, by: Order | None = None,
     gallery: Int | None = None,
 ) -> Tops:  # fmt: skip
-    """The k best candidates of some queries, in canonical order; shorter lists where a query has fewer.
+    """The k best candidates of some queries, in canonical order; shorter lists if a query has fewer.
 
-    Galleries are ordered as deep as needed to leave out what is no candidate. Allowed items are scored pair by pair.
+    Galleries are ordered deep enough to drop items that are not candidates. Allowed items are scored pair by pair.
 
     Args:
         scorer, queries, k, gallery: as for ``order``.
@@ -349,7 +349,7 @@ def top_lists(
 ) -> Tops:  # fmt: skip
     """The k best of every query, in canonical order.
 
-    Scores are those of the back-end, or computed when they are read.
+    Scores come from the back-end, or are computed when they are read.
 
     Args:
         scorer: the scores.
@@ -357,7 +357,7 @@ def top_lists(
         threads: how many; never changes a result.
         by: of another back-end.
         progress: called with (blocks done, blocks in all).
-        among: the candidates; a list is shorter than k where a query has fewer.
+        among: the candidates; a list is shorter than k if a query has fewer.
 
     Raises:
         UsageError: k is below 1.
@@ -440,10 +440,10 @@ def candidates(
         values: (row, gallery) float32 scores.
         k: depth.
         bound: of their errors.
-        least: (row,) where it is known.
+        least: (row,) if known.
 
     Returns:
-        (row, gallery) int32 items and float32 scores, of which a row's number is filled; (row,) int64 this number; and
+        (row, gallery) int32 items and float32 scores, filled up to the number of the row; (row,) int64 this number; and
         ``least``.
     """
     from . import sort_kernels
@@ -463,7 +463,7 @@ def _trimmed(found: Found) -> Found:
 
 
 def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vectors | None]:
-    """What can be among the k best of some parts of a gallery, and their least score, None where there are not k."""
+    """What can be among the k best of some parts of a gallery, and their least score, None if there are not k."""
     from ..numeric import sort_kernels
 
     if len(parts) == 1:
@@ -512,7 +512,7 @@ def _reached(values: Vectors, k: int) -> Vectors:
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:
-    """The queries in parts whose rows of scores, ``width`` long, are computed together."""
+    """The queries in parts; the scores of a part, rows of ``width``, are computed at once."""
     step = max(1, PART // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 

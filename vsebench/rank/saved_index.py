@@ -26,7 +26,7 @@ ROOT = str(Path(__file__).resolve().parents[2])
 ROOM = 4 << 30  # bytes beyond a file that reading and searching it may take
 SAMPLED_VECTORS = 2000  # vectors of an index that are compared
 QUERIES_PER_SEARCH = 4096  # queries that are searched together
-# Kinds whose scores are those of the vectors that were added; others quantise them.
+# Kinds that score the added vectors themselves; others quantise them.
 EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexHNSWFlat", "IndexIVFFlat", "IndexNSGFlat", "IndexRefineFlat")
 METRICS = {0: "inner product", 1: "squared distance"}  # numbers of FAISS
 _PLACE = re.compile(r"^Error in .*?\.(?:cpp|h):\d+: |(?<=read error) in .*")  # in the code of FAISS, or in the file
@@ -43,7 +43,7 @@ class Found(NamedTuple):
         size: number of vectors.
         dim: their dimension.
         distances: ``scores`` are squared distances.
-        exact: ``scores`` are those of the vectors that were added.
+        exact: ``scores`` are of the added vectors themselves.
         sampled: (some,) int64 ids of some vectors that an exact index can give back.
         vectors: (some, dim) float32, these vectors.
     """

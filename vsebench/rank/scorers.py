@@ -43,7 +43,7 @@ def product_bound(dim: int) -> float:
 def underflow_bound(dim: int) -> float:
     """What a float32 inner product can lose in addition, where terms or sums are below the normal range.
 
-    At most the smallest normal number for a factor, a product and a sum of each term: also where the processor is set
+    At most the smallest normal number for a factor, a product and a sum of each term: also if the processor is set
     to replace such numbers by zero.
     """
     return 3 * dim * 2.0**-126
@@ -88,9 +88,9 @@ class Scorer(Protocol):
     def tile(
         self, rows: Some, columns: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
     ) -> npt.NDArray[Any]:
-        """(row, column) scores of some rows with some columns, in ``out`` where it is given.
+        """(row, column) scores of some rows with some columns, in ``out`` if given.
 
-        They are within ``error`` of the canonical ones. With ``wide`` float64 products, whose error is that of float64.
+        They are within ``error`` of the canonical ones. With ``wide`` float64 products and their error.
         """
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
@@ -126,7 +126,7 @@ class System:
 
     Attributes:
         forward: scores of every row with every column.
-        own: scores of every column with every row, where they are others than those of ``forward``: a matrix of each
+        own: scores of every column with every row, if they differ from ``forward``: a matrix of each
             direction, or scores that are corrected. None: one scan of ``forward`` serves both.
     """
 
@@ -246,7 +246,7 @@ class Dot:
         return found
 
     def take(self, rows: Some, columns: Some) -> Dot:
-        """The scores of some rows with some columns; vectors are copied only where they are not consecutive."""
+        """The scores of some rows with some columns; vectors are copied only if they are not consecutive."""
         rows, columns = _range(rows), _range(columns)
         if _complete(rows, columns, self.shape):
             return self
@@ -312,7 +312,7 @@ class Matrix:
 
     @property
     def dtype(self) -> npt.DTypeLike:
-        """float32 where it has all numbers of the given dtype, else float64."""
+        """float32 if it represents all numbers of the given dtype, else float64."""
         return np.float32 if np.can_cast(self.scores.dtype, np.float32) else np.float64
 
     @property
@@ -391,7 +391,7 @@ def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., I
 
 
 def _of(vectors: Vectors, some: Some) -> Vectors:
-    """Some vectors; all of them are the same array, of which back-ends keep copies."""
+    """Some vectors; if all, the same array, so that back-ends find their copy."""
     every = isinstance(some, slice) and some.indices(len(vectors)) == (0, len(vectors), 1)
     return vectors if every else vectors[some]
 

@@ -1,6 +1,6 @@
 """Compiled: candidates for the k best scores, runs of near-ties and their order, gains gathered in that order.
 
-The order of neighbours by float32 score is uncertain where they are closer than twice the error of a score. Such runs
+The order of neighbours by float32 score is uncertain if they are closer than twice the error of a score. Such runs
 are listed, scored in float64 by the caller, and sorted by these scores.
 """
 
@@ -13,7 +13,7 @@ from ..numeric import compiled as nb
 
 LONG_RUN = 48  # runs up to this length are sorted by insertion
 STRIP = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it
-PIECE = 32  # the same where some numbers are expected above the limit
+PIECE = 32  # the same if some numbers are expected above the limit
 INSERTION_DEPTH = 64  # up to this depth the best are collected by insertion, beyond it selected and sorted
 SAMPLED_SCORES = 256  # scores of a row from which its k-th best is estimated
 PAIRS = 32  # neighbours compared in one loop
@@ -62,7 +62,7 @@ def _count_reaching(piece, least):
 
 @nb.njit(nogil=True)
 def candidates(values, least, few, items, scores, count):
-    """List by index the items whose score reaches a limit.
+    """List by index the items with scores that reach a limit.
 
     Args:
         values: (query, gallery) float32 scores.
@@ -100,7 +100,7 @@ def _any_uncertain(ahead, behind, rate, twice):
 
 @nb.njit(nogil=True)
 def find_runs(ordered, count, k, rate, base, runs):
-    """List the runs of neighbours whose order is uncertain.
+    """List the runs of neighbours in uncertain order.
 
     Args:
         ordered: (query, width) float32 scores, best first.
@@ -166,7 +166,7 @@ def sort_runs(items, runs, exact, k, tied):
         runs: (run, 3) int32 from ``find_runs``.
         exact: (pair,) float64 canonical scores, run by run; sorted in the same way.
         k: depth to which ties are marked.
-        tied: (query, k) bool, set where the canonical score is that of the item before.
+        tied: (query, k) bool, set if the item before has the same canonical score.
     """
     at = 0
     for r in range(runs.shape[0]):

@@ -2,8 +2,8 @@
 
 A sum of inner products is the inner product of longer vectors, so sums of vectors' scores are ranked, on every
 back-end, as any vectors are: ``w1 (x1 . y1) + w2 (x2 . y2) = [w1 x1, w2 x2] . [y1, y2]``. A float64 number that float32
-does not have is two of them, of which it is the sum to 48 bits: ``(a + b) (c + d) = [a, b, a] . [c, c, d]`` but for
-``b d``. So a sum of scores is that of their canonical float64 numbers to some 14 digits. Where one of the scores is a
+cannot hold is split into two, whose sum has 48 bits: ``(a + b) (c + d) = [a, b, a] . [c, c, d]`` except for ``b d``.
+So a sum of scores equals the sum of their canonical float64 numbers to some 14 digits. If one of the scores is a
 matrix, the sum is a float64 matrix in memory.
 """
 
@@ -54,7 +54,7 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
         ]
         try:
             return Dot(*_joined([*scaled, *offset]))
-        except BadInput as error:  # about lengths, which here are those of sums
+        except BadInput as error:  # about lengths, here of sums
             raise FloatingPointError(error.what) from None
     require(8 * shape[0] * shape[1])
     total = np.zeros(shape)
@@ -85,7 +85,7 @@ def finite(step: str) -> Iterator[None]:
 
 
 def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors]:
-    """(row, dim) and (column, dim) float32 vectors whose inner product is the sum of those of some factors."""
+    """(row, dim) and (column, dim) float32 vectors; their inner product is the sum of the factors' inner products."""
     left_parts, right_parts = list[Vectors](), list[Vectors]()
     for left, right in products:
         (a, b), (c, d) = _split(*left), _split(*right)
@@ -97,7 +97,7 @@ def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors
 
 
 def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
-    """Vectors times their scales, in float32, and what is left of them, None where nothing is."""
+    """Vectors times their scales, in float32, and what is left of them, None if nothing is."""
     if scale is None:
         return x, None
     high, low = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
@@ -131,7 +131,7 @@ def blocks(scorer: Scorer) -> Iterator[tuple[int, Float]]:
 
 
 def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
-    """(copy,) rows or columns whose vectors equal those of an item before, ascending, and the first such item."""
+    """(copy,) rows or columns with the vector of an earlier item, ascending, and the first such item."""
     if not isinstance(scorer, Dot):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     vectors, lengths = (scorer.x, scorer.y)[side], scorer.lengths[side]

@@ -1,6 +1,6 @@
 """Lists of first items: where relevant items are in them, and the ranks that follow.
 
-Lists are retrieved ones of a file, those of an index, or complete orders of galleries (``types.Tops``). Items of a list
+Lists come from a file or an index, or are complete orders of galleries (``types.Tops``). Items of a list
 have a rank, all others none: they are behind the last one.
 """
 
@@ -40,7 +40,7 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     Args:
         lists: of these queries; where ties are not known no item is tied.
         relevance: the judgements.
-        candidates: items of a list that are no candidates are removed before. Items remain tied where those between
+        candidates: other items are removed from the lists first. Items remain tied if those between
             them are removed.
         queries: (query,) int64 indices of the queries, ascending; those from ``lists.first`` on by default.
     """
@@ -69,7 +69,7 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
 
 
 def _find(keys: Int, wanted: Int, size: int) -> Int:
-    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 where they are not there."""
+    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 for missing ones."""
     if len(keys) == size:  # complete orders
         place = np.empty(size, np.int64)
         place[keys] = np.arange(size)
@@ -96,7 +96,7 @@ def is_candidate(candidates: Candidates, queries: Int, items: Int) -> Bool:
 
 
 def sizes(candidates: Candidates, queries: Int, gallery: int) -> Int:
-    """(query,) int64, how many candidates queries have, or more where there are several limits."""
+    """(query,) int64, number of candidates of every query, or more if there are several limits."""
     size = np.full(len(queries), gallery)
     if candidates.fold is not None:
         fold = candidates.fold[0][queries]
@@ -118,7 +118,7 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
         ties: the tie rule; None for the order of the lists.
 
     Returns:
-        Ranks, whose ``depth`` is the length of each query's list, or the size of the gallery where it is complete.
+        Ranks; ``depth`` is the length of each query's list, or the size of the gallery if complete.
     """
     counts, listed = np.zeros((3, len(relevance.items)), np.int64), np.zeros(len(relevance.items), np.bool_)
     depth, step = (
@@ -145,7 +145,7 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
 
 
 def ranks_after(first: Ranks, new: Tops) -> Ranks:
-    """The ranks of relevant items after re-ranking, from those of the first stage, with ties to the lower index."""
+    """The ranks of relevant items after re-ranking, from the ranks of the first stage, with ties to the lower index."""
     found = ranks(new, first.relevance).rank
     rank = np.where(found == UNRANKED, first.rank, found)
     return replace(first, rank=rank, tied=np.zeros(len(rank), np.bool_), extremes=None, groups=None)

@@ -2,12 +2,12 @@
 
 ```
  TestSet       ──► Source.grades ──► Grades   judged pairs of both sides, and with their level the positives of each
- TestSet, Spec ──► Source.gains  ──► Gains    one number for every image-caption pair; those of judgements are grades
+ TestSet, Spec ──► Source.gains  ──► Gains    one number for every image-caption pair; judgements give grades
 ```
 
 - ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as
   ``cider:own=out``, and loading; ``declared``: those that come with vsebench
-- ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``, of which rows and pairs are computed on
+- ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``: rows and pairs are computed on
   request
 - ``own``: judgements of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions

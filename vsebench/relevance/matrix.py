@@ -27,7 +27,7 @@ CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is ne
 
 @dataclass(frozen=True, eq=False)
 class Stored(Values):
-    """An array, of which only the requested rows and pairs are read.
+    """An array; only the requested rows and pairs are read.
 
     Attributes:
         values: (row, column) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
@@ -79,10 +79,10 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
         test: the items.
         source: a file, or an array of numbers or truth values.
         rows_are: ``images`` or ``captions``; by default the shape decides, and they are images if it is square.
-        turned: what to type where the rows may be captions: a square matrix without ids is refused.
+        turned: the fix if the rows may be captions: a square matrix without ids is refused.
 
     Raises:
-        BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
+        BadInput: a shape that does not fit the split, a value that is not finite (at a row and column), unknown ids.
     """
     path = source if isinstance(source, Path) else None
     if isinstance(source, Path):

@@ -22,7 +22,7 @@ from ..types import DIRECTIONS, Both, Direction, Relevance, TestSet
 from .gains import Gains, Grades, Spec, as_gains
 
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
-# Test set (with its captions, where the source needs them), argument, and the value of every setting.
+# Test set (with its captions, if the source needs them), argument, and the value of every setting.
 Loader = Callable[[TestSet, "str | None", Mapping[str, str]], Gains]
 JUDGED, GAIN = -np.inf, float(np.finfo(np.float32).tiny)  # levels: all judged items, and those that are a gain
 FILE = "FILE"  # among the values of a setting: any file
@@ -30,7 +30,7 @@ FILE = "FILE"  # among the values of a setting: any file
 
 @dataclass(frozen=True)
 class Source:
-    """One source of relevance: judgements, where it has ``grades``, or gains of every pair, where it has ``load``.
+    """One source of relevance: judgements, if it has ``grades``, or gains of every pair, if it has ``load``.
 
     Attributes:
         name: the view in the names of metrics, as ``eccv`` in ``eccv:mAP@R`` and ``cider`` in ``cider:NCS@10``.
@@ -38,7 +38,7 @@ class Source:
         meaning: one line: what a gain measures, or which candidates are positives and which are ranked.
         rule: when a candidate is a positive, or the formula of a gain.
         load: ``load(test, argument, settings)`` gives the gains.
-        grades: ``grades(test)`` gives the judged pairs of images as queries, and those of captions; raises UsageError
+        grades: ``grades(test)`` gives the judged pairs of image queries and of caption queries; raises UsageError
             for a split that was not judged, MissingPackage when the judgements are not installed, BadInput when their
             files are damaged.
         cite: citation key of ``docs/metrics.md``.
@@ -48,11 +48,11 @@ class Source:
         splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         notes: what was decided when judgements were read.
-        low, high: range of a gain; None where there is no bound.
+        low, high: range of a gain; None if there is no bound.
         settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
-        nested: whether the argument consists of other specifications with settings of their own.
+        nested: whether the argument consists of other specifications with settings.
         captions: whether the captions of the split are ``needed``, may be ``used``, or are ``unused``.
         lists_judged: whether the grades have the judged items that are not relevant, too.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
@@ -110,11 +110,11 @@ class Source:
         return value
 
     def positives(self, test: TestSet, level: float | None = None) -> Both[Relevance]:
-        """The positives of the images of a split, and those of its captions; raises as ``grades``.
+        """The positives of the images of a split, and of its captions; raises as ``grades``.
 
         Args:
             test: the split.
-            level: the smallest grade of a positive, if it is not that of the judgements: ``JUDGED`` or ``GAIN``.
+            level: the smallest grade of a positive, if not the default of the judgements: ``JUDGED`` or ``GAIN``.
         """
         assert self.grades is not None  # they are judgements
         images, captions = (one if level is None else replace(one, level=level) for one in self.grades(test))
@@ -185,7 +185,7 @@ def in_folds(view: str) -> bool:
 
 
 def heading(view: str) -> str:
-    """What results of a view are called: the title of judgements, the name of gains, whose settings say more."""
+    """The heading of a view: the title of judgements, or the name of gains with its settings."""
     return SOURCES[view].title if view in SOURCES and not is_gains(view) else view
 
 
@@ -263,7 +263,7 @@ def parse_spec(text: str) -> Spec:
 def located(spec: Spec) -> tuple[Spec, list[Path]]:
     """A specification with absolute paths of its files, and these files, as they are named.
 
-    They are its argument, values of settings, and those of the specifications that it combines.
+    They come from its argument, its settings, and the specifications that it combines.
     """
     found: list[Path] = []
 

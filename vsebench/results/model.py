@@ -60,7 +60,7 @@ class Measurement:
         queries: (query,) int64 or unicode ids of the rows of ``per_query``, or None.
         per_query: (query,) float64 values, or None for a sum.
         influence: (2, image) float64, what every image adds to the value as a candidate, by two random halves of the
-            query images (see ``graded.influence``); None where it is not known, and the interval is that of the
+            query images (see ``graded.influence``); None if it is not known, and the interval is that of the
             queries alone.
         ties: the value under the optimistic and under the pessimistic tie rule, or None if they are equal.
 

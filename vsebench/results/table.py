@@ -88,7 +88,7 @@ class Column:
 
     Attributes:
         heading: above it.
-        key: its field in records; None for the heading, empty where records do not have it.
+        key: its field in records; None for the heading, empty if records do not have it.
         fields: of a column of numbers that all mean the same, such as ``{"system": "ours"}``: each of its numbers is a
             separate record with these fields and ``value``, ``low`` and ``high``.
         group: above the heading; neighbours with one group share it.

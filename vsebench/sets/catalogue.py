@@ -114,14 +114,14 @@ class Build:
 
 
 class SetSource:
-    """A source of test sets whose splits are files in the cache once they are built.
+    """A source of test sets; splits are files in the cache once they are built.
 
     A plug-in's source ``owns`` names; one without such files answers ``names``, ``declared`` and ``rows`` too.
     """
 
     def owns(self, name: str) -> bool:
         """Whether a name of a split, or of several, is one of this source, built or not."""
-        raise LookupError(type(self).__name__)  # every source has names of its own
+        raise LookupError(type(self).__name__)  # every source defines its names
 
     def built(self) -> list[str]:
         """Its splits that are files in the cache."""
@@ -140,7 +140,7 @@ class SetSource:
         return rebuild(name)
 
     def missing(self, name: str) -> VsebenchError:
-        """The error for a name of this source whose split is not here; it says what to do."""
+        """The error for a split of this source that is not here, with a fix."""
         return unknown("split", name, dict.fromkeys([*names(), *SETS]))
 
     def declared(self, name: str) -> DeclaredSplit:
@@ -193,10 +193,10 @@ class SetSource:
 
 
 class Tables(SetSource):
-    """The test sets of the two tables, and those of the user, under any name that no other source owns."""
+    """The test sets of the two tables, and the user's, under any name that no other source has."""
 
     def built(self) -> list[str]:
-        """The splits that are stored, those of the tables first."""
+        """The stored splits, the tables' first."""
         found = [name for name in super().built() if name in _LISTED or _NAME.fullmatch(name)]
         return sorted(found, key=lambda name: _LISTED.index(name) if name in _LISTED else len(_LISTED))
 
@@ -210,7 +210,7 @@ class Tables(SetSource):
         return [split for split in languages if stored_path(split).exists()] or [name]
 
     def missing(self, name: str) -> VsebenchError:
-        """The files to build it from; of a set in several languages of which some are built, which."""
+        """The files to build it from; for a set in several languages also which of them are built."""
         if name in DECLARED:
             return UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list")
         if name.partition(":")[0] not in SETS:
@@ -223,11 +223,11 @@ class Tables(SetSource):
         return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
 
     def declared(self, name: str) -> DeclaredSplit:
-        """The declaration of a split; that of a declared one needs no file."""
+        """The declaration of a split; a declared one needs no file."""
         return DECLARED[name] if name in DECLARED else super().declared(name)
 
     def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
-        """From the cache, else from the packages that hold the split; raises MissingPackage where there are none."""
+        """From the cache, else from the packages that hold the split; raises MissingPackage without them."""
         path = stored_path(split.built_as)
         if path.exists() or split.order == "file":
             return restore(path, captions=captions, again=self.again(split.name))
@@ -292,7 +292,7 @@ def source_of(name: str) -> SetSource:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is that of a data set of the user's own."""
+    """Whether a name is free for a custom data set."""
     return name not in DECLARED and name.partition(":")[0] not in SETS and source_of(name) is TABLES
 
 
@@ -304,7 +304,7 @@ def names() -> list[str]:
 def split_of_ids(image_ids: Ids | None, caption_ids: Ids | None) -> list[str]:
     """The splits that have exactly these ids, in any order and spelling, declared ones first.
 
-    Of a declared split one side is enough. Ids of one side, and ids that only count rows, are those of many others.
+    One side of a declared split is enough. Other splits share ids of one side and row numbers, so these do not count.
 
     Args:
         image_ids: (image,) int64 or unicode; repeated ids count once. None when unknown.
@@ -341,7 +341,7 @@ def _absent(found: PublishedSet) -> list[SplitStatus]:
 
 def _build_declared(split: DeclaredSplit, how: Build) -> Path:
     """Store a declared split from packages or a file; one that is stored is checked."""
-    how.refuse(split.name, "whose captions are declared")
+    how.refuse(split.name, "which has declared captions")
     path = stored_path(split.built_as)
     if path.exists() and not how.replace:
         settle(restore(path, captions=True), split)  # raises when the file is damaged
@@ -361,7 +361,7 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
 
 
 def _test_rows(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
-    """The captions of the test set among more, such as those of the official annotations."""
+    """The captions of the test set among more, as in the official annotations."""
     if len(rows.caption_id) <= split.captions or split.order != "package" or not stored.ids_installed():
         return rows
     at = places(rows.caption_id, stored.coco_id_rows().caption_id)
@@ -371,7 +371,7 @@ def _test_rows(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
 def _build_published(name: str, how: Build) -> Path:
     """Store the splits of a published set that the source has."""
     found, languages = find(name)
-    how.refuse(name, "whose captions are declared")
+    how.refuse(name, "which has declared captions")
     if how.source is None:
         what = f"'{name}' is built from your own files"
         raise UsageError(what, fix=f"run: {_command(name)}, with {found.files_of(languages)}")
@@ -476,15 +476,15 @@ def build(
 
     The name of a data set of scenes generates it and its three splits, see ``build_scenes``. A published set, such as
     ``xflickrco``, is read in the layout in which it was published, see ``docs/sets.md``; one in several languages
-    becomes a split a language, ``xflickrco:de``, of which that name builds one. Any other name declares a data set of
+    becomes one split per language; ``xflickrco:de`` builds one. Any other name declares a data set of
     one's own: every command then knows the images and captions of ``source``, in its order.
 
     Args:
-        name: the split (``coco-1k`` builds ``coco-5k``, of which it is a view), a data set of scenes such as
+        name: the split (``coco-1k`` is a view of ``coco-5k`` and builds that), a data set of scenes such as
             ``scenes-10k``, or a new name.
         source: captions as JSON lines, a table (.csv, .tsv), official COCO annotations or a Karpathy file, plain or
             gzip, or the files of a published set or their folder; the installed packages when None.
-        part: of a custom data set: the captions whose field ``split`` has this value (``val``); by default
+        part: captions with this value (``val``) in the field ``split``, for custom data sets; by default
             ``test`` of a Karpathy file, and all of others.
         captions_per_image: of a custom data set: the first so many captions of every image; all by default.
         replace: build it again; otherwise a split in the cache is left as it is.
@@ -527,7 +527,7 @@ def verify(name: str) -> list[Check]:
     """Read a split again and check its counts, ids, order and captions; of scenes also the content of every file.
 
     Args:
-        name: the split, or a data set of scenes or a set in several languages, whose splits are all checked.
+        name: the split; all splits of a data set of scenes or a set in several languages are checked.
 
     Raises:
         UsageError: no such split.
@@ -581,7 +581,7 @@ def _check_captions(rows: CaptionRows, name: str) -> Check:
 
 
 def caption_faults(name: str) -> list[str]:
-    """What ``verify`` finds wrong with the captions of a split, or of those of a set, that was built; one a split."""
+    """The problems that ``verify`` finds in the captions of a built split, or of every split of a set."""
     source = source_of(name)
     read = ((split, source.rows(source.declared(split), captions=True)) for split in source.splits(name))
     found = ((split, _check_captions(rows, split)) for split, rows in read)

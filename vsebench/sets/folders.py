@@ -179,14 +179,14 @@ def _chosen(folder: Path, wanted: tuple[str, ...]) -> Folder:
     if len(fits) != 1:
         names = [_said(key) or "one without a name" for key in sorted(tables["qrels"])]
         what = f"has {count_of(len(names), 'test set')}: {', '.join(names)[:300]}"
-        what += f", and {':'.join(wanted)} is none of them" if wanted and not fits else ""
+        what += f", but not {':'.join(wanted)}" if wanted and not fits else ""
         chosen = f"{folder}:{_said(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
         raise BadInput(what, where=folder, fix=f"choose one: {spell('split', chosen)}")
     return Folder(folder, fits[0], {role: _table(folder, role, tables[role], fits[0]) for role in tables})
 
 
 def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key: Key) -> tuple[Path, ...]:
-    """The files of a table for a subset and a split: those of the subset, else those that all subsets share.
+    """The files of a table for a subset and a split: files of the subset, else files that all subsets share.
 
     Raises BadInput.
     """
@@ -235,7 +235,7 @@ def _walk(folder: Path) -> Any:
 def with_ids(raw: Raw, folder: Folder) -> Raw:
     """Vectors or scores of queries and a corpus with the ids of a folder.
 
-    Ids that the rows have must be those of the judged queries, maybe more of the folder, and of the complete corpus.
+    The rows must have the judged queries (more queries of the folder are allowed) and the complete corpus.
     Rows without ids are in the order of the files, see ``Folder.rows``.
 
     Raises:

@@ -36,7 +36,7 @@ MAX_DISTANCE = 0.02  # of two roundings of one unit vector: 0.004 in bfloat16, m
 NEXT_TIMES = 3.0  # the next item is at least this many times farther away
 PRODUCTS = 1 << 31  # of numbers that are computed to find rows near each other
 MIN_SHARE_NEAR = 0.2  # of the rows, from which they are rows of pairs
-MIN_SHARE_OF_IDS = 0.75  # the same, if every row has an id of its own, and of a score matrix
+MIN_SHARE_OF_IDS = 0.75  # the same, if every row has a distinct id, and for a score matrix
 MAX_ITEMS_OF_PAIRS = 0.8  # equal texts a row of pairs: a few captions of a data set may be equal
 MAX_ROWS_AN_ITEM = 64  # on average; with more, the vectors have collapsed
 MIN_LINE = 8  # numbers of a line that are equal by no coincidence; rows from which repetition means something
@@ -49,7 +49,7 @@ ONCE = "every image and every text once, with image_of_text"
 
 
 def refuse_layout(raw: Raw, placed: bool) -> None:
-    """Refuse arrays whose rows are not the vectors of one image or text each.
+    """Refuse arrays unless every row is the vector of one image or text.
 
     Args:
         raw: as read.
@@ -87,7 +87,7 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
 
     Args:
         raw: as read.
-        placed: unique ids are those of a split that is named.
+        placed: unique ids belong to a given split.
 
     Raises:
         BadInput: image rows near each other, rows that repeat under unique ids, text rows that repeat.
@@ -113,7 +113,7 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
 
 
 def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
-    """Refuse image rows under unique ids of which a ``share`` repeat, if nothing else gives the texts of an image."""
+    """Refuse image rows with unique ids if a ``share`` of them repeats and nothing else gives the texts of an image."""
     names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
     told = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
     if share >= MIN_SHARE_OF_IDS and len(raw.images) >= MIN_LINE and not told and raw.image_of_text is None:
@@ -160,7 +160,7 @@ def refuse_score_layout(raw: Raw, captions_per_image: int | None, limited: bool 
 def _share_near(rows: Array, exact: Int) -> float:
     """The share of a sample of rows (of ``exact``, the groups of equal rows) with others near, and then none for long.
 
-    Distances are those of unit vectors, ``2 - 2 * cosine`` squared.
+    Distances are between unit vectors, ``2 - 2 * cosine`` squared.
     """
     unit = np.asarray(rows[np.unique(exact, return_index=True)[1]], np.float32)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -178,7 +178,7 @@ def rows_of_blocks(raw: Raw) -> Raw:
     """Texts of shape (image, caption, dim) as rows, with a note; other arrays as they are.
 
     Raises:
-        BadInput: one vector is the last caption of many images, such as that of an empty string.
+        BadInput: one vector is the last caption of many images, such as the vector of an empty string.
     """
     if raw.texts.ndim != 3 or raw.texts.shape[::2] != raw.images.shape or raw.texts.shape[1] < 2:
         return raw
@@ -260,7 +260,7 @@ def equal_rows(rows: Array) -> Int:
 def repeat(group: Int) -> bool:
     """Whether rows, as many as the texts, repeat by the groups (row,) of ``equal_rows``, any number of times.
 
-    Equal rows are one image then, unless nearly all are equal, as those of a collapsed model are.
+    Equal rows are one image then, unless nearly all are equal, as with a collapsed model.
     """
     return max(1, len(group) / MAX_ROWS_AN_ITEM) < int(group.max()) + 1 < len(group)
 
@@ -281,7 +281,7 @@ def _are_unit(rows: Array) -> bool:
 
 
 def last_of_all(scores: Array, where: Path) -> Array:
-    """A score matrix with a number below every score for -inf, of pairs that are no candidates."""
+    """A score matrix with a number below every score in place of -inf (excluded pairs)."""
     if scores.dtype.kind != "f" or scores.min(initial=np.inf) > -np.inf:
         return scores
     missing = np.isneginf(scores)
@@ -298,7 +298,7 @@ def last_of_all(scores: Array, where: Path) -> Array:
 
 
 def uncomputed(scores: Array) -> str:
-    """Which rows or columns of a matrix hold no scores; empty where all do."""
+    """Which rows or columns of a matrix hold no scores; empty if all do."""
     for side, lines in (("row", scores), ("column", scores.T)):
         empty = constant_lines(lines)
         if empty.any():
@@ -386,7 +386,7 @@ def _counted(split: TestSet | str | None) -> int | None:
 
 
 def only(raw: Raw, split: TestSet) -> Raw:
-    """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
+    """The rows with ids of a split, without other items; unchanged if a side has no row of the split."""
     sides = ((raw.images, raw.image_ids, split.rows.ids), (raw.texts, raw.text_ids, split.columns.ids))
     kept = [
         np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else match(ids, known)[0] >= 0
@@ -422,10 +422,10 @@ def align_scores(
         direction: the one that the scores were given for, if they were given for one.
         stated: the user says that rows are images.
         limited: see ``refuse_score_layout``.
-        typed: a file is given, behind whose name this can be said.
+        typed: a file is given, so that the fix can be typed after its name.
 
     Raises:
-        BadInput: a wrong or transposed shape, a square one of ``t2i`` whose rows are not stated, NaN, rows that
+        BadInput: a wrong or transposed shape, a square one of ``t2i`` without a direction of rows, NaN, rows that
             ``match`` refuses.
         UsageError: an unknown split.
     """
@@ -546,7 +546,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
     """The first declared split that has most of the queries of some lists.
 
     Raises:
-        UnknownItems: there is none.
+        UnknownItems: no split has the ids.
     """
     queries = [pairs.queries[:50] for pairs in runs]
     for name in splits.names():
@@ -554,7 +554,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
             continue  # a view of another split
         try:
             split = splits.load_split(name)
-        except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
+        except (MissingPackage, BadInput):  # a damaged custom set is skipped here; loading it by name raises
             continue
         # A few shared ids may be a coincidence, a majority is not.
         known = [(match(q, split.rows.ids)[0] >= 0) | (match(q, split.columns.ids)[0] >= 0) for q in queries]

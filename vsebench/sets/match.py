@@ -1,4 +1,4 @@
-"""Matches the rows of a file to the items of a split: by id where the file has ids, in order (with a note) otherwise.
+"""Matches the rows of a file to the items of a split: by id if the file has ids, else in order (with a note).
 
 A declared split is taken by name or recognised by the ids. Everything else is a custom split, made from the file: the
 image of every text is given by ``image_of_text``, known from ids, or follows from the order of the rows. The captions
@@ -50,7 +50,7 @@ class Matched:
 
     Attributes:
         split: the items.
-        rows: (image,) and (caption,) int64 row of every item, None where the rows are in the order of the split.
+        rows: (image,) and (caption,) int64 row of every item; None if the rows are in the order of the split.
     """
 
     split: TestSet
@@ -66,10 +66,10 @@ def match_rows(
     Args:
         file: as read.
         name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``. A ``TestSet``:
-            rows are matched to it by id where there are ids, else they are in its order.
+            rows with ids are matched to it; others are in its order.
         captions_per_image: for files without image_of_text: texts an image, in order. Five by default where there are
             no ids; rows with ids that do not tell the image of a text are refused without it.
-        captions: a file of captions with their ids and those of their images, which gives the image of a text where
+        captions: a file of captions with caption and image ids, which gives the image of a text if
             nothing else does.
         judged: judgements are given, which may do without the image of a text.
 
@@ -191,7 +191,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
 
 
 def _refuse_contradiction(file: Raw, split: TestSet, image_rows: Int | None, text_rows: Int | None) -> None:
-    """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
+    """Refuse a file with an image_of_text that contradicts the split: its rows are other items."""
     if file.image_of_text is None or split.image_of is None:
         return
     if file.image_ids is None:
@@ -215,13 +215,13 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     """(item,) int64 file row of every item of a split, by id.
 
     Args:
-        ids: (item,) ids of the rows, in any spelling of those of the split.
+        ids: (item,) ids of the rows, in any spelling of the split's ids.
         known: (item,) ids of the split.
         other: ids of the other modality in the split, to recognise swapped ones.
         side, split, where: ``image`` or ``text``, the name of the split and the file, for messages.
 
     Raises:
-        BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
+        BadInput: ids that repeat, are missing or unknown, or belong to the other modality.
     """
     at, how = match(ids, known)
     note(f"{side} ids are matched {how}" if how else "", weight="detail")
@@ -355,7 +355,7 @@ def with_captions(split: TestSet, captions: Captions | None = None) -> TestSet:
 
     Args:
         split: declared or custom.
-        captions: a file of captions, or a list of them in the order of a text file; None: those of the split, else of
+        captions: a file of captions, or a list of them in the order of a text file; None: of the split, else of
             the cache or the installed packages. JSON lines, tables, Karpathy's files and the official annotations are
             matched by caption id, and so are those in a file of embeddings with text ids. A text file has one caption
             a line: in the order of a declared split (SCAN's ``test_caps.txt``), or for a custom split in the order of
@@ -363,8 +363,8 @@ def with_captions(split: TestSet, captions: Captions | None = None) -> TestSet:
 
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
-        MissingPackage: a declared split whose captions are not installed.
-        UsageError: a custom split without captions, whose ids are not those of COCO.
+        MissingPackage: the captions of a declared split are not installed.
+        UsageError: a custom split without captions and without COCO ids.
     """
     if captions is not None:
         found = (
@@ -412,7 +412,7 @@ def _by_id(split: TestSet, other: TestSet) -> tuple[str, ...]:
 
 
 def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
-    """The string of every caption of the split, by id; by row where the ids of the split are row numbers."""
+    """The string of every caption of the split, by id, or by row if the ids of the split are row numbers."""
     if rows.captions is None:
         raise BadInput("holds no captions", where=where, fix="give a file that holds captions")
     n = len(split.columns)
@@ -420,7 +420,7 @@ def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ..
         # Rows correspond only if both have the captions of the same images.
         if not _same_images(rows.image_id, split):
             raise BadInput(
-                "has captions of other images than the embeddings, whose texts have row numbers but no ids",
+                "has captions of other images than the embeddings; their texts have row numbers instead of ids",
                 where=where,
                 fix="give text_ids with the embeddings, or the captions in the order of the text vectors",
             )
@@ -451,7 +451,7 @@ def _same_images(image: Ids, split: TestSet) -> bool:
 
 
 def _coco_captions(split: TestSet) -> tuple[str, ...]:
-    """The captions of a custom split whose caption ids are those of COCO 5K."""
+    """The captions of a custom split with caption ids of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom test set are unknown",
         fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption per line, or .jsonl)",

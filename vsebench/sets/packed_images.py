@@ -61,12 +61,12 @@ class PackedImages:
         """One row a caption, with the ids ``<image id>#0``, ``<image id>#1``, ...
 
         Args:
-            part: the images whose field ``split`` is this one, or ``all``; without it, those of the files
+            part: images with this value in the field ``split``, or ``all``; by default the images of the files
                 ``PART-...parquet``.
 
         Raises:
-            BadInput: there are no captions, or an image has none.
-            UsageError: there are no parts, or several of which none was chosen.
+            BadInput: no captions, or an image without captions.
+            UsageError: a file without parts, or no choice among several parts.
         """
         where = str(self.where)
         if not any("caption" in record for _, record in self.records):
@@ -79,7 +79,7 @@ class PackedImages:
 
 
 def packed_images(path: Path) -> PackedImages | None:
-    """The images in a parquet or tar file, or in those of a folder; None for a folder of image files.
+    """The images in parquet or tar files (one, or a folder of them); None for a folder of image files.
 
     Raises:
         BadInput: a damaged file, none with an image, or two images of one name.

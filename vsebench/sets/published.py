@@ -31,16 +31,16 @@ class PublishedSet:
     Attributes:
         name: the name on the command line.
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
-        images: number of images, those without a caption included; None where it is not known.
-        captions: number of captions, of a language where there are languages; None likewise.
-        names: the usual names of its files, with ``{}`` for the language, and where they come from.
+        images: number of images, including images without captions; None if unknown.
+        captions: number of captions (per language); None if unknown.
+        names: the usual names of its files, with ``{}`` for the language, and their origin.
         layout: what they look like, and their reader.
         protocol: how papers evaluate on it.
         cite: the publication.
         licence: what its source states.
         others: how many of the images have no caption: candidates that belong to no query.
         languages: codes as the files have them.
-        sha256: ``rows_sha256`` of the ids, without languages; empty where the real files were not at hand.
+        sha256: ``rows_sha256`` of the ids, without languages; empty if we never had the real files.
         warning: of every report on it.
     """
 
@@ -60,11 +60,11 @@ class PublishedSet:
 
     @property
     def files(self) -> str:
-        """The usual names of its files; of a set in several languages those of German."""
+        """The usual names of its files; the German ones of a set in several languages."""
         return self.files_of(())
 
     def files_of(self, languages: tuple[str, ...]) -> str:
-        """The usual names of its files in one language; of several those of German."""
+        """The usual names of its files in one language, by default German."""
         return self.names.replace("{}", languages[0] if len(languages) == 1 else "de")
 
     @property
@@ -87,7 +87,7 @@ def _karpathy(name: str, images: int, captions: int, files: str, cite: str) -> P
 
 
 def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
-    """MSCOCO-FG and Flickr30K-FG, whose galleries are larger than the test set."""
+    """MSCOCO-FG and Flickr30K-FG: their galleries are larger than the test set."""
     stem = f"{of}_FG"
     return PublishedSet(
         name, "images", images, captions,
@@ -289,7 +289,7 @@ def rows_of(
 
     Raises:
         BadInput: not the files of this set, or other ids; the message says what the published files look like.
-        UsageError: files of which none can be chosen.
+        UsageError: several files without a clear choice.
     """
     is_folder(source)  # raises where there is nothing
     try:
@@ -308,7 +308,7 @@ def rows_of(
 
 
 def _check(found: PublishedSet, rows: CaptionRows) -> None:
-    """Refuse other numbers of images and captions than the set has, and where the ids are known, other ids."""
+    """Refuse other numbers of images and captions than the set has, and other ids if these are known."""
     counts = len(rows.images()[0]), len(rows.caption_id)
     wanted = found.images or counts[0], found.captions or counts[1]
     if counts != wanted:

@@ -29,14 +29,14 @@ class DeclaredSplit:
 
     Attributes:
         name: the name on the command line.
-        built_as: the split whose cached file holds the items (COCO 1K is a view of COCO 5K).
+        built_as: the split in the cache that holds the items (COCO 1K is a view of COCO 5K).
         images: number of images.
         captions: number of captions; of those below five for every image, consecutive.
         fold_size: images in each contiguous fold, or None.
         rows_sha256: of the lines ``<image id> <caption id>\\n`` of all captions in canonical order.
         images_sha256: of the sorted image ids in the form of ``ids.canonical``, one a line; needs no order.
         captions_sha256: of the sorted caption ids likewise.
-        order: origin of the canonical order: that of the ``package`` eccv_caption, the ids ``sorted`` as text, or that
+        order: origin of the canonical order: the ``package`` eccv_caption, the ids ``sorted`` as text, or the order
             of the ``file`` a custom data set was built from.
         cite: publications to cite.
         licence: the known terms of use.
@@ -146,7 +146,7 @@ def store(path: Path, rows: CaptionRows, about: dict[str, Any] | None = None) ->
         about: the fields of the declaration, for ``declaration``.
 
     Raises:
-        BadInput: there are no captions, or a caption is not Unicode.
+        BadInput: no captions, or a caption that is not Unicode.
         DiskError: the cache folder cannot be written.
     """
     if rows.captions is None:
@@ -191,7 +191,7 @@ def restore(path: Path, *, captions: bool, again: str = "") -> CaptionRows:
 
 
 def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
-    """The declaration of a data set by its rows, whose order is that of the split."""
+    """The declaration of a data set by its rows, in the order of the split."""
     images, captions = rows.images()[0], rows.caption_id
     sha256 = rows_sha256(rows), set_sha256(canonical(images)), set_sha256(canonical(captions))
     return DeclaredSplit(name, name, len(images), len(captions), None, *sha256, "file", "", "", (rows.origin,))
@@ -217,7 +217,7 @@ def rebuild(name: str) -> str:
 
 
 def is_split(split: DeclaredSplit, image_ids: Ids | None, caption_ids: Ids | None) -> bool:
-    """Whether a split has exactly these ids, by their fingerprints; of one side where the other is unknown."""
+    """Whether a split has exactly these ids, by fingerprint; one side is enough if the other is unknown."""
     return all(
         len(ids) >= size and set_sha256(canonical(ids)) == sha256
         for ids, size, sha256 in (
@@ -298,7 +298,7 @@ CAPTIONS_IN_JAR = "coco/annotations/captions_val2014.json"
 
 
 def package_file(package: str, relative: str) -> Path | None:
-    """The path of a file inside an installed package, without importing it; None when there is none."""
+    """The path of a file inside an installed package, without importing it, or None."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):

@@ -29,7 +29,7 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
             where they are compared with each other.
 
     Returns:
-        (resample, column + sum) float64; NaN where a resample has no query of a metric.
+        (resample, column + sum) float64; NaN if a resample has no query of a metric.
     """
     word = np.uint64(seed)
     out = np.empty((resamples, ready.width))
@@ -106,7 +106,7 @@ def bca(ready: Prepared, samples: Float, level: float) -> Float:
 def percentile(samples: Float, level: float) -> Float:
     """(column, 2) float64: the central ``level`` (between 0 and 1) of every column of resampled values.
 
-    Resamples without a value are left out; NaN where fewer than half of them have one.
+    Resamples without a value are left out; NaN if fewer than half of them have one.
     """
     tail = (1 - level) / 2
     missing = np.isnan(samples)

@@ -29,7 +29,7 @@ def orders(values: Float) -> Float:
 
 
 def tau_b(preferred: Float) -> Float:
-    """(..., metric, metric) float64 Kendall's tau-b between the rankings of the systems; NaN where it is undefined.
+    """(..., metric, metric) float64 Kendall's tau-b between the rankings of the systems; NaN if it is undefined.
 
     (concordant - discordant) / sqrt(pairs that one metric orders x pairs that the other orders).
     Kendall, The Treatment of Ties in Ranking Problems, 1945.

@@ -33,7 +33,7 @@ class LabelDistance:
         of: for some of the queries and their lists, (query, k) gallery indices, gives two (query, k) float64 arrays:
             the distances of the items of the lists, and the k smallest distances of each query, ascending. May be
             called from several threads at once.
-        labels: their number; None where ``of`` refuses distances that do not fit.
+        labels: their number; None if ``of`` refuses distances that do not fit.
         where: the file, for messages.
         notes, warnings: for the report.
     """

@@ -109,7 +109,7 @@ def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
         scorer: of ``scorer_of``.
         queries: (query,) rows, ascending.
         k: from 1 to the number of candidates.
-        own: (query,) gallery index of the query itself, which is no candidate; None where no query is in the gallery.
+        own: (query,) gallery index of the query itself, which is no candidate; None if no query is in the gallery.
     """
     found = order(scorer, queries, k + (own is not None))
     found = found if own is None else found.keep(found.entries != np.repeat(own, k + 1)).cut(k)

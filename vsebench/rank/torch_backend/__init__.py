@@ -1,7 +1,7 @@
 """The torch back-end: ranking as tensor code, the same on a processor and on a CUDA device.
 
 In and out are numpy arrays, as of the reference (``count.scan_tiles``, ``order.order``); scores and orders
-stay on the device inside a call. Float32 products are those of the BLAS of the device, without TF32 or other reduced
+stay on the device inside a call. Float32 products use the BLAS of the device, without TF32 or other reduced
 precision, so that the error bounds of the reference hold. Near-ties are settled on the processor, as of the reference::
 
     scan.scan                      one pass over tiles of scores

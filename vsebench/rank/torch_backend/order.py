@@ -33,7 +33,7 @@ from .settings import SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
 SPARE = 64  # candidates beyond k that are listed at first
-TOGETHER = 1 << 24  # scores of the queries of a task; more where a gallery is so large that they are few
+TOGETHER = 1 << 24  # scores of the queries of a task; more for a very large gallery
 MIN_QUERIES = 64  # queries
 _ONE = threading.Lock()
 
@@ -42,7 +42,7 @@ def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery
     """The k best of some queries, in canonical order; see ``order.order``, which orders given scores.
 
     Args:
-        device: where it is computed.
+        device: of the computation.
 
     Raises:
         DeviceMemory: the device has too little memory.
@@ -88,7 +88,7 @@ def _float32_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tupl
 
 
 def _float64_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query,) it."""
+    """(query, gallery) float64 scores minus about the mean of the query, rounded to float32; (query,) that mean."""
     items, dim = of.y.vectors.shape
     n, step = items if gallery is None else len(gallery), max(1, SCORES[of.device.type] // max(dim, 1))
     rows, centre = torch.empty((len(queries), n), dtype=torch.float32, device=of.device), torch.zeros(())

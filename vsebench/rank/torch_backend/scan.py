@@ -22,7 +22,7 @@ from .settings import SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
 SPAN = 64  # candidates of a span
-SIDE = 1 << 13  # rows of a tile, if more scores fit than those of all columns with them
+SIDE = 1 << 13  # rows of a tile, if their scores with all columns fit
 
 
 def scan(
@@ -38,7 +38,7 @@ def scan(
     """Add to the counts of counters; see ``count.scan_tiles``, which counts given scores.
 
     Args:
-        device: where it is computed; on a CUDA device by one thread.
+        device: of the computation; one thread for a CUDA device.
 
     Raises:
         DeviceMemory: the device has too little memory.
@@ -113,7 +113,7 @@ class PairCounter:
         self.lock = threading.Lock()
 
     def count(self, scores: Tensor, spans: Tensor, maxima: Tensor, q0: int, g0: int) -> None:
-        """Count (query, item) scores, of which the first query and item are given; the others are of ``_spans``."""
+        """Count (query, item) scores, starting at the given query and item; the others are in ``_spans``."""
         begin, end = self.counter.pairs.indptr[[q0, q0 + len(scores)]].tolist()
         if begin == end:
             return
@@ -159,7 +159,7 @@ class PairCounter:
             self._settle(host(pair[row]), host(start[row] + place), host(values[row, place]))
 
     def _settle(self, pair: Int, item: Int, fast: Array) -> None:
-        """Compare the canonical scores of uncertain items with those of the pairs; ``fast`` are those of the tile."""
+        """Compare the canonical scores of uncertain items with the pairs' scores; ``fast`` are the tile's scores."""
         pairs, value = self.counter.pairs, self.counter.settle(pair, item, self.settled)
         allowed = (pairs.high[pair].astype(np.float64) - pairs.low[pair]) / 2
         self.of.compare(tensor(np.abs(fast - value) <= allowed, self.of.device))

@@ -30,7 +30,7 @@ _restore: Callable[[], None]
 def device_of(name: str | None) -> torch.device:
     """The device of ``cpu``, ``cuda`` or ``cuda:1``; for None a CUDA device, or the processor without one.
 
-    A CUDA device without a number is that of ``LOCAL_RANK``, else the current device of torch.
+    A CUDA device without a number is device ``LOCAL_RANK``, else the current device of torch.
 
     Raises:
         UsageError: a device that this machine does not have.
@@ -73,8 +73,8 @@ def fault(device: torch.device) -> Fault | None:
     """What fails when a device is used, or None.
 
     Torch finds GPUs for which it has no compiled code, and products can be of a lower precision than torch was asked
-    for: by variables of the environment, or by a library in its place. So products are tried whose factors need more
-    digits than TF32 has, or float32 for those of float64.
+    for: by variables of the environment, or by a library in its place. So products are tried with factors that need
+    more digits than TF32 has, or more than float32 has for float64.
     """
     lowered = [name for name in LOWERED if os.environ.get(name, "0") not in ("", "0")]
     if lowered and device.type == "cuda":
@@ -104,9 +104,9 @@ def _error(device: torch.device, dtype: torch.dtype) -> float:
     truth = (x[:, None] * y).sum(2)  # below 2^59
     found = torch.mm(x.to(device, dtype), y.to(device, dtype).t()).sort(dim=1).values.cpu()  # sorts are needed too
     truth = truth.sort(dim=1).values
-    whole = found.double().round().long()
+    rounded = found.double().round().long()
     bound = product_bound(terms) * (1 if dtype == torch.float32 else 2.0**-29) * float(truth.max())
-    return float((whole - truth).abs().max()) / bound if bool(found.isfinite().all()) else float("inf")
+    return float((rounded - truth).abs().max()) / bound if bool(found.isfinite().all()) else float("inf")
 
 
 @contextlib.contextmanager
@@ -114,7 +114,7 @@ def exact(device: torch.device) -> Iterator[None]:
     """Products of float32 in float32, and one thread a call; what the user has set is restored.
 
     Several threads may be inside at once: the first one remembers what holds outside, the last one restores it. Calls
-    of torch use one thread because the back-end works in threads of its own.
+    of torch use one thread because the back-end has its own threads.
     """
     global _inside, _threads, _restore
     with _LOCK:

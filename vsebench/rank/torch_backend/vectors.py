@@ -53,11 +53,11 @@ class Resident:
         return found
 
     def compare(self, inside: Tensor) -> None:
-        """Count the scores whose distance to the canonical one, known by now, is not within the bound."""
+        """Count the scores that differ from the canonical ones, known by now, by more than the bound."""
         self.outside.add_((~inside).sum())
 
     def check(self) -> None:
-        """Wait for the device, and refuse its scores where one was outside.
+        """Wait for the device, and refuse its scores if one was outside.
 
         Raises:
             DeviceFault: one was.
@@ -72,14 +72,14 @@ class Resident:
 
 
 def tensor(array: Any, device: torch.device) -> Tensor:
-    """An array on the device; on the processor the same memory where the array has one stride an axis of its own."""
+    """An array on the device; on the CPU the same memory if the array has ordinary strides."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # arrays are read-only; nothing here writes to them
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
 def resident(scorer: Dot, device: torch.device) -> Resident:
-    """The vectors of a scorer on the device; those of a side are copied once, also for ``scorer.T``."""
+    """The vectors of a scorer on the device; each side is copied once, also for ``scorer.T``."""
     with _LOCK:
         x, y = (_side(*side, scorer.cosine, device) for side in zip((scorer.x, scorer.y), scorer.scales, strict=True))
     return Resident(device, x, y, scorer.cosine, torch.zeros((), dtype=torch.int64, device=device))

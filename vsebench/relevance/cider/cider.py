@@ -92,7 +92,7 @@ def grams(tokens: Tokens) -> Grams:
 
 
 def image_frequency(item: Int | Int32, image: Int, n: int) -> Int32:
-    """(item below ``n``,) int32 number of different images among those of (entry,) items."""
+    """(item below ``n``,) int32 number of different images of (entry,) items."""
     order = ascending(image, item)
     item, image = item[order], image[order]
     first = (np.diff(item, prepend=-1) != 0) | (np.diff(image, prepend=-1) != 0)
@@ -329,7 +329,7 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
 
     CIDEr-D(c, S) = 10 mean_{n=1..4} mean_{r in S} sum_g min(w_g(c), w_g(r)) w_g(r) / (|w(c)|_n |w(r)|_n)
     exp(-(l_c - l_r)^2 / (2 sigma^2)), with w_g = count_g (log N - log max(1, df_g)), l the number of bigrams and
-    sigma = 6; plain CIDEr has neither the minimum nor the penalty. Values are float32, equal to those of
+    sigma = 6; plain CIDEr has neither the minimum nor the penalty. Values are float32, equal to the values of
     ``pycocoevalcap`` to 1e-6. Source: Vedantam et al., CVPR 2015, and the released code, which averages where the
     paper's eq. 3-4 weigh the n-gram lengths equally.
 

@@ -45,7 +45,7 @@ def caption_rows(
 ):  # fmt: skip
     """Values of captions with every image; fills ``out[c - first]`` (image,) float32.
 
-    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 where there are none.
+    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 without any.
     ``spare`` (frequent feature, image) and ``total`` (image,) float64 are overwritten.
     """
     for c in captions:
@@ -81,7 +81,7 @@ def image_rows(
 ):  # fmt: skip
     """Values of images ``first:last`` with every caption; fills ``out`` (last - first, caption) float32.
 
-    Captions are sorted by length, caption c at ``position_of[c]``; those of ``lengths[b]`` are at
+    Captions are sorted by length, caption c at ``position_of[c]``; captions of ``lengths[b]`` are at
     ``bounds[b]:bounds[b + 1]``. A frequent feature is added with one W for all captions of a length: the most frequent
     ones as rows of ``dense``, the others posting by posting. ``weight`` (difference, frequent feature) and ``total``
     (caption,) float64 are overwritten.

@@ -9,7 +9,7 @@ With unit vectors e, the captions C(i) of image i, and caption j:
 The components of unit vectors are rounded to multiples of 2^-26. Products of two components are then multiples of
 2^-52, and the sum of any of them is below 2 (Cauchy-Schwarz): float64 has all of these numbers, so nothing is rounded,
 and a product is the same in any order, by any BLAS, in any block. It is rounded once, to float32. A cosine differs by
-about 1e-8 from that of the vectors as they were.
+about 1e-8 from the product of the unchanged vectors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Replaced, Values, captions_of
 
 GRID = 2.0**26
-# The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
+# The product of equal unit vectors differs from 1 by rounding, the product for distinct sentences by more than this.
 CERTAIN = np.float32(1.0 - 2.0**-18)
 TILE = 1024  # rows of the other side in one product
 SCATTERED = 1 << 14  # products of scattered pairs at a time
@@ -160,7 +160,7 @@ def unit_rows(vectors: npt.NDArray[Any]) -> Float:
 
 
 def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
-    """(caption,) the product of every caption with the other captions of its image; 0 where there is none."""
+    """(caption,) the product of every caption with the other captions of its image; 0 without any."""
     out = np.zeros(len(vectors))
     members = np.argsort(image_of, kind="stable")
     for captions in np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1):

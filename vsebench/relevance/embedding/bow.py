@@ -67,7 +67,7 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
             note("every word occurs in the captions of every image: with idf all gains are 0")
     shape = (len(bags.start) - 1, len(weight))
     counts = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
-    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums, whose cosines are those of the means
+    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums have the cosines of means
     said = {**bags.settings, "idf": settings["idf"]}
     return caption_cosine("bow", test, vectors, agg=settings["agg"], own=settings["own"], settings=said)
 
@@ -196,7 +196,7 @@ def read_word_vectors(path: Path, wanted: Iterable[str]) -> tuple[tuple[str, ...
 
 
 def _numbers(fields: list[bytes]) -> list[float] | None:
-    """The fields as numbers; None if one is no number."""
+    """The fields as numbers; None if one is not a number."""
     try:
         return [float(field) for field in fields]
     except ValueError:

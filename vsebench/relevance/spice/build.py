@@ -162,7 +162,7 @@ class Worker:
         self._ask(settings)
 
     def parse(self, captions: list[str]) -> Tuples:
-        """The tuples of captions; those of a caption that the parser fails on are broken."""
+        """The tuples of captions; if the parser fails on a caption, its tuples are marked as broken."""
         answer = self._ask({"captions": captions})
         results = answer["results"]
         found = tuple(tuple(map(tuple, result.get("tuples", ()))) for result in results)
@@ -172,7 +172,7 @@ class Worker:
     def close(self) -> None:
         """End the process, if it is still running."""
         self._process.kill()
-        with contextlib.suppress(OSError), self._process:  # closes its pipes, where a request may be left
+        with contextlib.suppress(OSError), self._process:  # closes its pipes, with any request left in them
             pass
         self._log.close()
 
@@ -216,7 +216,7 @@ def _settings(java: str | None, heap: str | None, threads: int, note: Note) -> d
 def class_path() -> list[str]:
     """The jars for Java: SPICE 1.0 and METEOR 1.5 of pycocoevalcap, and CoreNLP 3.6.0.
 
-    CoreNLP is in one of the folders of ``VSEBENCH_SPICE_JARS``, else in that of pycocoevalcap or of the local Maven
+    CoreNLP is in a folder of ``VSEBENCH_SPICE_JARS``, else in the folder of pycocoevalcap or of the local Maven
     repository.
 
     Raises:

@@ -42,7 +42,7 @@ Item = tuple[str, ...]
 
 
 def origin(test: TestSet) -> str:
-    """The option of a command that names the captions of a split."""
+    """The option that gives the captions of a split."""
     return "--captions FILE" if test.name == "custom" else f"--split {test.name}"
 
 
@@ -80,7 +80,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 
 
 def words(item: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a tuple whose synsets are compared: its elements, a relation without its leading "be "."""
+    """The words of a tuple to compare by synsets: its elements, a relation without its leading "be "."""
     return (*item[:2], item[2].removeprefix("be ")) if len(item) == 3 else item
 
 
@@ -262,7 +262,7 @@ def load_tuples(texts: Iterable[str], source: str = ANY, text: str = "original")
 
     Args:
         texts: captions; they are made ``normal`` and distinct, in the order of first occurrence.
-        source: the option that names the captions, for the error.
+        source: the option that gives the captions, for the error.
         text: the form that is parsed, ``original`` or ``ptb``, for the error.
 
     Raises:
@@ -301,7 +301,7 @@ def writing(note: Callable[[str], object] = lambda _: None) -> Iterator[Callable
     """Hold the lock of the cache; gives the function that appends tuples. A caption with tuples keeps these.
 
     Args:
-        note: called with a line when another process holds the lock, whose end is then awaited.
+        note: called with a line if another process holds the lock; then the call waits.
 
     Raises:
         DiskError: the cache cannot be written.

@@ -67,7 +67,7 @@ def _merge_if_similar(w, token, head, word, follow, last, heads, count, syn_ptr,
 
 @nb.njit(nogil=True)
 def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark, seen):
-    """The node of a word: that of this word only, else the most similar one (the word is appended), else a new one."""
+    """The node of a word: its own node, else the most similar one (the word is appended), else a new one."""
     for k in range(count[NODES]):
         if _is_only(w, nodes[k], word, follow):
             return np.int64(nodes[k])

@@ -24,7 +24,7 @@ from .file import Tuples, load_tuples, normal, origin
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-OWN_CHUNK = 4096  # captions whose images are merged without them at a time, to limit the memory
+OWN_CHUNK = 4096  # captions per chunk when their images are merged without them, to limit memory
 CANDIDATES = 1 << 22  # pairs of tuples that are compared at a time
 VALUES = 1 << 22  # F of this many pairs are computed at a time for single pairs
 
@@ -35,7 +35,7 @@ class Postings(Values):
 
     Attributes:
         tuples: (caption, distinct tuple) float32, how often the caption's graph has the tuple.
-        matches: (distinct tuple, image) float32, 1 where the graph of the image's captions has a matching tuple.
+        matches: (distinct tuple, image) float32, 1 if the graph of the image's captions has a matching tuple.
         caption_size: (caption,) float32, number of tuples in the caption's graph.
         image_size: (image,) float32, number of tuples in the graph of all captions of the image.
     """
@@ -85,7 +85,7 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
 
     SPICE(c, S) = 2 tp / (|c| + |S|), tp the number of tuples of c's graph that match a tuple of the graph of S:
     equal size, and every element shares a word or a WordNet synset; 0 when nothing matches. Values are the exact ratio
-    rounded to float32. Source: Anderson et al., ECCV 2016; where the paper leaves it open, the tool SPICE 1.0.
+    rounded to float32. Source: Anderson et al., ECCV 2016; open details follow the tool SPICE 1.0.
 
     Args, see ``sources.Loader``:
         settings: ``text``: ``original``, or ``ptb`` for captions that are tokenised before they are parsed, as on the
@@ -158,7 +158,7 @@ def distinct(tuples: Int32, n_concept: int) -> tuple[Int32, Int]:
 
 
 def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
-    """(left, right) float32, 1 where a tuple of (left, 3) matches one of (right, 3): equal size, all elements similar.
+    """(left, right) float32, 1 if a tuple of (left, 3) matches one of (right, 3): equal size, all elements similar.
 
     The candidates for a tuple are those that are similar in its rarest element, so that few are compared.
     """

@@ -23,7 +23,7 @@ from ..embedding.bow import Bags, bags_of
 from ..gains import Gains, Values, captions_of
 from . import kernels
 
-MAX_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
+MAX_PAIRS = 100_000  # images x captions of the largest split that is computed
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""An item: captions of one image, of which one is right, or two images with a caption each; and sets of items."""
+"""An item: captions of one image (one is right), or two images with a caption each; and sets of items."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Item:
     Attributes:
         id: unique in its set. Caption number k of an item has the id ``<id>#<k>``.
         images: the ids of one image, or of two.
-        captions: two or more of one image; of two images two, of which caption k belongs to image k.
+        captions: two or more of one image; for two images two, and caption k belongs to image k.
         right: the number of the right caption, from 0.
         category: what a table has a row for.
         group: what is resampled: items of one image are not independent.
@@ -99,7 +99,7 @@ class ChoiceSet:
 
     @cached_property
     def images(self) -> tuple[list[str], Int]:
-        """The images, in the order in which items name them, and the rows of those of every item, (item, image)."""
+        """The images, in the order of their first items, and (item, image) their rows."""
         row: dict[str, int] = {}
         rows = np.array([[row.setdefault(image, len(row)) for image in item.images] for item in self.items])
         return list(row), rows
@@ -116,7 +116,7 @@ class ChoiceSet:
         )
 
     def of_captions(self, values: Sequence[float] | Float) -> Float:
-        """(item, caption) float64: a value for each caption of ``split``, NaN where an item has fewer captions."""
+        """(item, caption) float64: a value for each caption of ``split``, NaN if an item has fewer captions."""
         out = np.full(self.exists.shape, np.nan)
         out[self.exists] = values
         return out

@@ -118,7 +118,7 @@ def is_known(named: str) -> bool:
 
 
 def load(named: str | os.PathLike[str]) -> ChoiceSet:
-    """A set by its file, its folder, or its name: then its folder is that of this name in ``choices`` of the cache.
+    """A set by its file, its folder, or its name, which is a folder in ``choices`` of the cache.
 
     Raises:
         UsageError: neither a file nor a name.

@@ -57,7 +57,7 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     array are in the order of the set, or of an array ``ids`` beside it.
 
     Returns:
-        (item, image, caption) float64, NaN where an item has no such caption; and notes on an order that is assumed.
+        (item, image, caption) float64, NaN if an item has no such caption; and notes on an order that is assumed.
 
     Raises:
         BadInput: unreadable, items without scores, or another number of scores than captions.
@@ -95,7 +95,7 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
 
 
 def order_of_pairs(items: ChoiceSet) -> tuple[str, ...]:
-    """A note on scores of two images and two captions, whose order nothing states."""
+    """A note on scores of two images and two captions in an assumed order."""
     return (ORDER_OF_PAIRS,) if items.shape[1] > 1 else ()
 
 
@@ -139,7 +139,7 @@ def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[st
 
 
 def _of_pairs(names: Iterable[str], path: Path) -> list[str]:
-    """The four columns whose names state an image and a caption, in the order of the pairs; none if not all do.
+    """The four columns with an image and a caption in their names, in the order of the pairs; else empty.
 
     Raises BadInput.
     """
