@@ -10,7 +10,7 @@ values of every metric, with the rows and with the columns as queries::
         engine.measure            gains in this order, ideal gains, pseudo-positives -> metrics.values
           influence.measure       the same without one image, for intervals -> Out
 
-What is exact: the order is that of the canonical float64 scores, ties to the lower index (see ``rank``). A block takes
+Exactness: items are ordered by canonical float64 scores, ties to the lower index (see ``rank``). A block takes
 its gains, order and values from its own queries only, so block size and threads do not change a value.
 Gains are computed once a block and view: complete rows, or single pairs where few candidates are read.
 

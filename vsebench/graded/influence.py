@@ -118,7 +118,7 @@ class Out:
 
         Returns:
             (metric, query) float64 values; and where images are left out (entry,) int64 places of the sums that are not
-            0 among all of them, (entry,) int64 these sums, and (metric,) bool, whose sums are not computed.
+            0 among all of them, (entry,) int64 these sums, and (metric,) bool, the metrics without sums.
         """
         values = np.stack([values[queries] for values in self.values.values()])
         if not self._sums:
@@ -155,7 +155,7 @@ def _unit(metric: Metric) -> float:
 
 
 def measure(block: Block, found: Retrieved, groups: Sequence[Group], out: Out) -> None:
-    """Add to ``out``, which has the values of the block, what every image adds to those of the sampled queries.
+    """Add the influence of every image on the values of the sampled queries to ``out``, which has the block's values.
 
     Args:
         block, found: the queries and their lists, with as many further items as an image has at most.
@@ -215,7 +215,7 @@ def _without(block: Block, found: Retrieved, group: Group, k: int, query: Int, i
     gallery_image, r = block.ranking.image_of[1], found.ranking
 
     def remaining(items: Items, number: Int) -> Callable[[Any], Any]:
-        """(query, depth) numbers of ``number`` (query,) items -> (pair, k) those of the first items of other images."""
+        """(query, depth) numbers of ``number`` (query,) items -> (pair, k) of the first items of other images."""
         depth = min(k + block.ranking.spare, items.shape[1])
         left = np.ones((len(query), k + block.ranking.spare), np.bool_)  # what is behind the last one stays
         left[:, :depth] = block.ranking.image_at[items[query, :depth]] != image[:, None]
@@ -234,10 +234,10 @@ def _without(block: Block, found: Retrieved, group: Group, k: int, query: Int, i
     if "gain_order" in needs:
         fields["gain_order"] = gain_order(fields["gains"], fields["count"])
     if "distance" in needs:
-        with np.errstate(divide="ignore"):  # a gain that is none of a distance; behind the last candidate
+        with np.errstate(divide="ignore"):  # gains that are not from a distance, and after the last candidate
             fields["distance"] = 1.0 / fields["gains"].astype(np.float64) - 1.0
     if "ideal" in needs:
-        one = (0, 0), (0, 1)  # behind the last one there is no item, of gain 0
+        one = (0, 0), (0, 1)  # after the last item the gain is 0
         assert r.ideal is not None and found.ideals is not None
         best, ideal = np.pad(found.best, one, constant_values=len(gallery_image)), np.pad(r.ideal, one)
         fields["ideal"] = remaining(best, found.ideals)(ideal)
@@ -290,7 +290,7 @@ class Retrieved:
         ideals: (query,) int64 number of ``best``: candidates, and items with a gain that cannot be retrieved.
         largest: (query, largest) int64 images, each of an item with the largest gains or itself one, descending.
         size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
-        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NONE``.
+        place: (query, depth) int32 place of each retrieved item among items with a gain above 0, or ``NONE``.
 
     ``largest``, ``size`` and ``place`` are made for metrics of pseudo-positives, by ``Block.with_positives``.
     """
@@ -314,7 +314,7 @@ class Block:
 
     Args:
         groups: the metrics that will be measured.
-        larger: a block that contains these queries and their gallery, whose gains serve.
+        larger: a block with these queries and their gallery; its gains are used.
     """
 
     def __init__(
@@ -393,7 +393,7 @@ class Block:
         Args:
             order: the top of every ranking.
             ideal: how many of the largest gains.
-            without_ground_truth: a query's own items are no candidates.
+            without_ground_truth: a query's own items are not candidates.
             with_gains: with the gains of the retrieved items.
         """
         ranking, items, tied = self.ranking, order.items, order.tied
@@ -435,7 +435,7 @@ class Block:
         return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates, number)
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
-        """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
+        """The input of a group of metrics, with the order of gains or the pseudo-positives if needed."""
         ranking = found.ranking
         if "gain_order" in group.needs:
             ranking = replace(ranking, gain_order=gain_order(np.ascontiguousarray(ranking.gains), ranking.count))
@@ -520,7 +520,7 @@ def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
 
 
 def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, size: int) -> npt.NDArray[np.int32]:
-    """(query, depth) int32 places of items among the best (query, m) of their query, ``NONE`` where they are not.
+    """(query, depth) int32 places of items among the best (query, m) of their query, ``NONE`` for others.
 
     Items are below ``size``. Positive ones are in front of the others, which count as not among the best.
     """

@@ -27,7 +27,7 @@ class Ranking:
 
     Attributes:
         test: the items.
-        side: 0 where the queries are the rows (images), 1 where they are the columns (captions).
+        side: 0 if the queries are the rows (images), 1 if they are the columns (captions).
         items: (row,) and (column,) int64 indices of those that take part, ascending.
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
@@ -73,7 +73,7 @@ class Ranking:
 
     @cached_property
     def image_at(self) -> Int:
-        """(gallery + 1,) int64: the image of the item at a position; -1 behind the last, where no item is."""
+        """(gallery + 1,) int64: the image of the item at a position; -1 after the last."""
         return np.append(self.image_of[1], -1)
 
     @cached_property
@@ -85,13 +85,13 @@ class Ranking:
 
     @cached_property
     def depth(self) -> int:
-        """How many items are listed: the deepest rank that a metric reads, or behind it those of one image."""
+        """The length of lists: the deepest rank that a metric reads, and further items if one image's are left out."""
         spare = (group.depth + self.spare for group in self.influenced if not group.of_tau)
         return min(max(*(group.depth for group in self.groups), *spare, 0), len(self.gallery))
 
     @cached_property
     def spare(self) -> int:
-        """How many items of the gallery an image has at most; 0 where no image is left out."""
+        """The largest number of items of an image; 0 if no image is left out."""
         return int(np.bincount(self.image_of[1]).max(initial=0)) if self.influence else 0
 
     @cached_property
@@ -113,7 +113,7 @@ class Group:
 
     Attributes:
         metrics: what is measured.
-        without_ground_truth: a query's own items are no candidates.
+        without_ground_truth: a query's own items are not candidates.
         depth: the deepest rank they read.
         ideal: how many of the largest gains they read.
         pseudo_positives: how many items (or images) with the largest gains count as positives, 0 for none.
@@ -172,7 +172,7 @@ def plan(
         candidates: of the rows and of the columns as queries.
 
     Raises:
-        UsageError: a metric of binary judgements, one that needs folds the split does not have, or one whose mean over
+        UsageError: a binary metric, one that needs folds the split does not have, or one if its mean over
             the orders of tied items has no closed form.
     """
     single = list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))

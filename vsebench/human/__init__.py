@@ -9,7 +9,7 @@ perhaps a file of embeddings; it returns a ``Result``::
     coefficients         values + scores  ──► Pearson, Spearman and Kendall with jackknife intervals
 
 - ``study``: the public function
-- ``judgements``: where the files of ratings are, and reading their lines
+- ``judgements``: finding the files of ratings, and reading their lines
 - ``cxc``, ``flickr8k``: two sets of ratings
 - ``protocols``: the published evaluation protocols
 - ``sources``: relevances as functions of pairs

@@ -8,7 +8,7 @@ coefficient r and z_c of the coefficient without cluster c:
     SE^2 = (g - 1) / g  sum over c of (z_c - mean of z_c)^2        interval: tanh(z +- t SE)
 
 with t of Student's distribution with g - 1 degrees of freedom. All three coefficients take the transform: it keeps the
-ends between -1 and 1, and SE, unlike Fisher's, is measured and not that of the normal distribution.
+ends between -1 and 1, and SE, unlike Fisher's, is measured, not taken from the normal distribution.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class Points:
         """From the numbers of points below less those above: twice the midranks, from the middle.
 
         Let s(i, j) be the sign of x_i - x_j, A_i its sum over all j and a_i that over the j of the cluster, and t, B
-        and b the same of y. Rho is the sum of (A - a) (B - b) over the points that are left, over the roots of those of
-        squares. It is that of A B over all points, less three parts: (A - a) (B - b) of the cluster itself; the sums
-        over all points of a B and A b, which are sums over j of the cluster of s(i, j) B_i and t(i, j) A_i; and the sum
+        and b the same of y. Rho is the sum of (A - a) (B - b) over the remaining points, over the roots of the sums of
+        squares. It equals the sum of A B over all points less three parts: (A - a) (B - b) of the cluster; the sums over
+        all points of a B and A b, which are sums over j of the cluster of s(i, j) B_i and t(i, j) A_i; and the sum
         of - a b over all points, s(i, j) t(i, k) for all j and k of the cluster. The last is made a value of y at a
         time. All are integers. The squares are (n^3 - n - sum of m^3 - m over the m points of each value) / 3.
         """
@@ -134,7 +134,7 @@ def agreement(
     Args:
         pair: (point,) int64 number of the pair from 0; the judges of one pair stay together.
         image: (point,) int64 number of the image; any numbers.
-        level: of the intervals in percent; None for no intervals. There is none where one cluster decides whether a
+        level: of the intervals in percent; None for no intervals. There is none if one cluster decides whether a
             coefficient is defined.
         over: what the jackknife leaves out: ``images``, all points of an image together, as they are not independent;
             or ``pairs``.
@@ -187,7 +187,7 @@ def _net(level: Int, weight: npt.NDArray[np.float64] | None) -> Float:
 
 
 def _cubes(level: Int, cluster: Int) -> Float:
-    """(cluster,) sum of m^3 - m over the levels, of which m points are left without the cluster."""
+    """(cluster,) sum of m^3 - m over the levels; m points of a level remain without the cluster."""
     key, count = np.unique(cluster * (level.max() + 1) + level, return_counts=True)
     own, at = np.divmod(key, level.max() + 1)
     every = np.bincount(level).astype(np.float64)

@@ -75,7 +75,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None) -> CxcRat
     Raises:
         MissingPackage: the file is absent; the message has the command to get it.
         BadInput: another file, or a line that cannot be read (named).
-        UsageError: ``folder`` is no folder.
+        UsageError: ``folder`` is not a folder.
     """
     (path,) = find([f"{task}_test.csv"], folder, fetch())
     lines = rows(path, ",")

@@ -68,12 +68,12 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
     """Everything from ``Flickr8k.token.txt``, ``ExpertAnnotations.txt`` and ``CrowdFlowerAnnotations.txt``.
 
     Args:
-        folder: where the three files (plain or ``.gz``) are, see ``judgements.find``.
+        folder: with the three files (plain or ``.gz``), see ``judgements.find``.
 
     Raises:
         MissingPackage: a file is absent; the message has the command to get it.
         BadInput: a line that cannot be read, or that rates an item without a caption (named).
-        UsageError: ``folder`` is no folder.
+        UsageError: ``folder`` is not a folder.
     """
     token, expert, crowd = find(FILES, folder, fetch())
     images: dict[str, int] = {}

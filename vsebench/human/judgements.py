@@ -25,7 +25,7 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
         fetch: the command that gets the files, for the message.
 
     Raises:
-        UsageError: ``folder``, or that of the variable, is no folder.
+        UsageError: ``folder``, or the value of the variable, is not a folder.
         MissingPackage: a file is absent; the message has the command.
     """
     named = folder or os.environ.get(VARIABLE, "").strip() or None
@@ -65,7 +65,7 @@ def number(cell: str, low: float, high: float, what: str, path: Path, line: int)
     """The number in a cell.
 
     Raises:
-        BadInput: it is none, or not from ``low`` to ``high``.
+        BadInput: not a number from ``low`` to ``high``.
     """
     try:
         value = float(cell)

@@ -1,6 +1,6 @@
 """The published protocols: which pairs are compared with which references and which human scores.
 
-CxC SITS: the caption against the image's captions, all 44,833 pairs of the test file, or those that are no ground
+CxC SITS: the caption against the image's captions, all 44,833 pairs of the test file, or pairs that are not ground
 truth (``non-GT``). With Pearson's r it is table 1 of Biten et al., Is An Image Worth Five Sentences?, WACV 2022. For
 STS and SIS no protocol of a relevance is published; here a caption is replaced by its image and an image by its
 captions: STS is the mean of gain(image of a, b) and gain(image of b, a), SIS the mean gain of the captions of either
@@ -43,7 +43,7 @@ class Task:
         left, right: (pair,) int64 indices in the split.
         human: (pair, judge) float64 scores; each is a point.
         origin: (caption,) int64 index of the image a caption was written for, -1 for none of these. Differs from the
-            split's ``image_of`` for captions that are rated but are no reference.
+            split's ``image_of`` for rated captions that are not references.
         subsets: by name, which pairs count; None for all.
         tau: the variant of Kendall's coefficient that is published.
     """
@@ -60,7 +60,7 @@ class Task:
 
     @cached_property
     def image(self) -> Int:
-        """(pair,) int64 index of the image that a pair is left out with: that of the right item, else of the left."""
+        """(pair,) int64 index of the image that a pair is left out with: of the right item, else of the left."""
         if self.sides[1] == "image" and self.sides[0] == "caption":
             return self.right
         return self.left if self.sides[0] == "image" else self.split.owners[self.left]

@@ -32,7 +32,7 @@ def check(name: str) -> str:
     """The name, if there is such a relevance.
 
     Raises:
-        UsageError: there is none (close matches are named), or a setting is wrong.
+        UsageError: unknown gains (with close matches), or a wrong setting.
     """
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
@@ -99,7 +99,7 @@ def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
 
 
 def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
-    """The gains of a split in which every rating has an image of its own."""
+    """The gains of a split with one image per rating."""
     split, references = task.split, task.references
     ratings = task.right.tolist()
     copies = [c for image in ratings for c in references[image]]
@@ -119,7 +119,7 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
     first_rating[task.right[::-1]] = np.arange(len(ratings))[::-1]
     with logged():
         inner = _graded(name, spec, wide)
-    _graded(name, spec, split)  # for its notes: those of the copies would count a caption many times
+    _graded(name, spec, split)  # for its notes: the copies would count a caption many times
     note(f"cider: document frequencies over {len(ratings):,} rated pairs, as published")
     settings = tuple((k, "ratings" if k == "df" else v) for k, v in inner.settings)
     return replace(

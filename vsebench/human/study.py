@@ -62,7 +62,7 @@ def correlate(
         embeddings: vectors of COCO 5K (for cxc).
         texts: caption vectors, if ``embeddings`` is an .npy of images.
         image_key: name of the array of image vectors in the file.
-        text_key: name of that of caption vectors.
+        text_key: name of the array of caption vectors.
         similarity: ``cosine`` or dot.
         tasks: ``sits``, sts and sis (cxc), expert and crowdflower (flickr8k); all by default. In Python also a list.
         human_data: folder of the ratings; by default VSEBENCH_HUMAN_DATA, or human in the cache.
@@ -70,16 +70,16 @@ def correlate(
         seed: random seed.
         over: what the jackknife of the intervals leaves out: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
-        bar: a function of a title: a context manager, whose value is called with (done, in all).
+        bar: a function of a title; returns a context manager that gives a function of (done, total).
 
     Raises:
         UsageError: unknown names, or options that do not fit together.
         MissingPackage: judgements, captions or a package are absent, with the command that installs them.
         BadInput: a damaged file.
 
-    Example, with ``folder`` that of the ratings:
+    Example, with the ``folder`` of the ratings:
         >>> import vsebench
-        >>> # folder: where the files of the judgements are
+        >>> # folder: the folder of the rating files
         >>> study = vsebench.correlate("flickr8k", gains="cider", human_data=folder, ci=0)
         >>> study.to_frame().task.unique().tolist()
         ['Expert', 'CrowdFlower']
@@ -179,7 +179,7 @@ def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[s
 
 
 def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:
-    """The tasks, those together whose relevances are made from one split."""
+    """The tasks, grouped by the split of their relevances."""
     if data == "cxc":
         return [_cxc(chosen, folder, any(sources.needs_captions(name) for name in names))]
     return [[task] for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]

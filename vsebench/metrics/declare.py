@@ -1,13 +1,13 @@
 """Declaring a metric: the facts are data on a function, and the metric's name parses back.
 
-A metric reads one of four observations. Where its function takes ``ranks``, it reads where the relevant items landed
-(``types.Ranks``). Where it takes ``judged``, it reads where the judged items landed, whatever their grade. Where it
+A metric reads one of four observations. If its function takes ``ranks``, it reads where the relevant items landed
+(``types.Ranks``). If it takes ``judged``, it reads where the judged items landed, whatever their grade. If it
 takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Where it takes ``occurrences``, it
 reads how many queries have every item among their first k, and no relevance. All are declared by ``metric``, sums of
 metrics by ``metric_sum``, and all of them are in one table.
 
 A name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view is a kind of gains
-(``cider`` where a graded metric is named without one), or else the name of a set of judgements (``gt`` where none is
+(``cider`` for a graded metric without one), or else the name of a set of judgements (``gt`` if none is
 written), declared or the user's. Judgements are gains for metrics normalised by the ideal gains: ``eccv:nDCG@10``.
 Options at their default value are not written, the others in the order of their declaration. ``parse(str(m)) == m``.
 """
@@ -47,7 +47,7 @@ OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
 class UnknownMetric(UsageError):
-    """A name that is no metric's; ``sure``: the fix has the metric that is meant."""
+    """An unknown name of a metric; ``sure``: the fix has the right name."""
 
     def __init__(self, what: str, *, fix: str, sure: bool = False):
         super().__init__(what, fix=fix)
@@ -55,7 +55,7 @@ class UnknownMetric(UsageError):
 
 
 def without_mean() -> str:
-    """What to do about a metric whose mean over the orders of tied items is not known."""
+    """The fix for a metric without a closed form for the mean over the orders of tied items."""
     return f"leave it out, or use {spell('ties', 'index')}"
 
 
@@ -99,7 +99,7 @@ class Family:
         low, high: range of a value; ``high`` None means the size of the gallery (ranks) or no bound (distances).
         higher_is_better: direction of the metric.
         unit: ``fraction``, ``rank``, ``distance`` or ``number``.
-        group: metrics of one group share a table in a leaderboard; those of gains share one whatever their group is.
+        group: metrics of one group share a table in a leaderboard; all graded metrics share one table.
         ks: default ks.
         aliases: other templates.
         aggregate: how per-query values become one number.
@@ -188,18 +188,18 @@ _FAMILIES: list[Family] = []
 
 
 def families(graded: bool | None = None) -> list[Family]:
-    """The declared metrics in the order of their declaration: all, the graded, or those of binary judgements."""
+    """The declared metrics in the order of their declaration: all, graded ones, or binary ones."""
     return [f for f in _FAMILIES if graded is None or (f.graded == graded and not f.of_lists)]
 
 
 def _named(template: str) -> tuple[Family | None, Family | None]:
     """The metric of a template or an alias for binary judgements, and that for gains.
 
-    Other capitals name a metric where they leave one possibility.
+    Other capitals are accepted if they fit one metric only.
     """
-    alike = [(name, f) for f in _FAMILIES for name in (f.template, *f.aliases) if name.lower() == template.lower()]
-    exact = [(name, f) for name, f in alike if name == template]
-    found = exact or (alike if len({name for name, _ in alike}) == 1 else [])
+    same = [(name, f) for f in _FAMILIES for name in (f.template, *f.aliases) if name.lower() == template.lower()]
+    exact = [(name, f) for name, f in same if name == template]
+    found = exact or (same if len({name for name, _ in same}) == 1 else [])
     binary, graded = (next((f for _, f in found if f.graded == reads), None) for reads in (False, True))
     return binary, graded
 
@@ -253,7 +253,7 @@ def metric(
         template: name with ``{k}`` in place of the depth.
         formula: one line.
         cite: keys of the references in ``docs/metrics.md``.
-        options: of its own, by key.
+        options: its options, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
             aggregate, least_k, lowest_gain, expected, first, alone.
@@ -429,13 +429,13 @@ class Metric:
 
     @property
     def has_expectation(self) -> bool:
-        """Whether its mean over the orders of tied items is known in closed form; of a sum, those of its parts."""
+        """Whether its mean over the orders of tied items has a closed form (all parts of a sum have one)."""
         if parts := self.parts():
             return all(part.has_expectation for part in parts)
         return self.family.expected is not None
 
     def same_as(self, one_positive: bool) -> Metric | None:
-        """The metric that this one is by definition; ``one_positive``: every query has one. None if it is no other."""
+        """The metric that equals this one by definition, or None; ``one_positive``: every query has one."""
         name = self.family.first if self.k == 1 else ""
         name = name or (self.family.alone if one_positive and not self.graded else "")
         if not name:
@@ -451,7 +451,7 @@ class Metric:
         return (self.family.high or 0) / (2 * len(self.family.parts)) if self.family.parts else 1.0
 
     def parts(self) -> tuple[Metric, ...]:
-        """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""
+        """The metrics that a sum adds up, with its view and options; empty if it is not a sum."""
         named = (parse(f"{self.view}:{name}") for name in self.family.parts)
         return tuple(Metric(p.template, p.k, p.view, p.options + self.options) for p in named)
 

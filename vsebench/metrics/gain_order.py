@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..types import Int, Vectors
 
-COMMON = 8  # items with the smallest gain are left out of the sort where they are one in so many
+COMMON = 8  # items with the smallest gain are not sorted if they are at least one in this many
 CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)  # what ``tau.pair_counts`` counts
 Items = npt.NDArray[np.int32]
 
@@ -32,7 +32,7 @@ class GainOrder:
 
 
 def gain_order(gains: Vectors, count: Int) -> GainOrder:
-    """The order of ``gains`` (query, depth) float32, of which a query has ``count`` (query,).
+    """The order of ``gains`` (query, depth) float32; a query has ``count`` (query,) of them.
 
     Most gains of CIDEr-D and SPICE rows are zero; leaving out the items that share the smallest gain halves the sort.
     """

@@ -13,7 +13,7 @@ from ..types import Bool, Float, Int
 from .gain_order import GainOrder
 
 ALL_ZERO = (
-    "A query whose gains are all 0 has nothing to find: it is 0 in NCS, nDCG, SR and R@k and stays in the mean, as in "
+    "A query with only gains of 0 has nothing to find: it is 0 in NCS, nDCG, SR and R@k and stays in the mean, as in "
     "the NCS code of Biten et al. Kendall's tau has no order of gains to agree with: tau-b and tau-c have no value, so "
     "the query is left out and counted as undefined; tau-a is 0 by its formula. A gain of 0 is not that of a label "
     "distance, so MLD refuses it. Without any candidate a query has no value in any metric."
@@ -33,7 +33,7 @@ class GradedRanking:
         ideal: (query, ideal depth), the largest gains among the candidates, descending; 0 behind the last.
         pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives, which have
             gains above 0. Or (query, depth) float64, the mean of that over the items tied with it.
-        pseudo_positives: (query,) int64, number of pseudo-positives; at least 1 where a query has candidates.
+        pseudo_positives: (query,) int64, number of pseudo-positives; at least 1 if a query has candidates.
         gain_order: the ranks of the retrieved items in descending order of their gains.
         distance: (query, depth) float64 label distances of the retrieved items, for gains made from distances.
     """

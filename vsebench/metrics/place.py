@@ -26,7 +26,7 @@ def median_rank(ranks: Ranks) -> Float:
 
     It is not resampled: it has no interval and no test.
 
-    The rounding is that of the VSE++ code and its descendants; published values with decimals are means over
+    It is rounded as in the VSE++ code and its descendants; published values with decimals are means over
     the five folds of COCO 1K.
     """
     return ranks.best().astype(float)

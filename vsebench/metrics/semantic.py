@@ -43,7 +43,7 @@ def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks
     With ``unit=item`` these are the m items with the largest gains, ties to the lower index, as in the paper. With
     ``unit=image`` they are m images with all their captions, as in the authors' code, which adds up gains only over the
     images that are among the 30 of largest gain of a caption. With ``gt=in`` image-to-text values are nearly recall
-    where a caption is compared with itself (``own=in``): its own captions are the pseudo-positives of an image.
+    if a caption is compared with itself (``own=in``): its own captions are the pseudo-positives of an image.
     """
     found, size = sums_at(pseudo_positive, up_to(ks, count)), pseudo_positives[:, None]
     return np.asarray(np.divide(found, size, out=np.full(found.shape, np.nan), where=size > 0))

@@ -19,7 +19,7 @@ class Suite:
 
     Attributes:
         name: the word in ``--metrics``.
-        metrics: their names; those of a graded suite get the view of the gains, as in ``spice:ncs``.
+        metrics: their names; metrics of a graded suite get the view of the gains, as in ``spice:ncs``.
         meaning: one line.
         headline: those that papers report first; ``vsebench compare`` tests them when no metric is named.
         default: measured when no metric is named and the split has these judgements.

@@ -112,9 +112,9 @@ def kendall(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], variant
 def without_groups(gains: Vectors, tied: Bool, count: Int, group: Int) -> tuple[Int, Int, npt.NDArray[np.int64], Int]:
     """The counts of pairs of rankings without the items of one group, for every group in them.
 
-    Every item takes part in so many pairs of a kind; those of the items of a group are lost, and the pairs inside the
+    Every item takes part in so many pairs of a kind. The pairs of a group's items are lost, and the pairs inside the
     group only once. An item agrees with the items above it as ``tau_kernels.above`` counts, and with those below as
-    with all items, less those above and those of the same score. Takes time that is quadratic in the size of a group.
+    with all items, less the ones above and of the same score. Takes time that is quadratic in the size of a group.
 
     Args:
         gains, tied: (query, depth) float32 and bool of the items by place, tied as for ``pair_counts``.
@@ -131,8 +131,8 @@ def without_groups(gains: Vectors, tied: Bool, count: Int, group: Int) -> tuple[
     row = np.repeat(np.arange(len(count)), count)
     gain, group, new_run = gains[inside], group[inside], ~tied[inside]
     by_gain = (order.items + (np.cumsum(count) - count)[:, None])[inside]
-    descending, alike = balance(gain, row, by_gain)
-    lost = np.stack([2 * net[inside].astype(np.int64) - descending, np.zeros(len(row), np.int64), alike - 1])
+    descending, equal = balance(gain, row, by_gain)
+    lost = np.stack([2 * net[inside].astype(np.int64) - descending, np.zeros(len(row), np.int64), equal - 1])
     run = np.cumsum(new_run | (np.diff(row, prepend=-1) != 0))
     if not new_run.all():
         lost[0] -= balance(gain, run)[0]

@@ -8,7 +8,7 @@ Kendall's tau needs is summed up from them, for the first k items (``tau.pair_co
 (``tau.without_groups``).
 
 Items of equal gain are all counted before one of them is added, and once more after that. Above an item are only those
-above the first item of its score. Gains are often zero: where the smallest gain is common, items that have it are not
+above the first item of its score. Gains are often zero: if the smallest gain is common, items with it are not
 listed (``GainOrder``), and every item above that is not listed has a smaller gain.
 """
 
@@ -75,14 +75,14 @@ def above(
     net,
     same,
 ):
-    """Compare the gain of every item with those of the items above it.
+    """Compare the gain of every item with the gains of the items above it.
 
     Args:
         place: (query, width) int32 places in the ranking, 0 for the best score, of the listed items, largest gain
             first.
         gains: (query, width) float32 their gains. All other items of a query have one gain, smaller than these.
         listed: (query,) int64, number of listed items.
-        tied: (query, depth) bool, the score is that of the item before.
+        tied: (query, depth) bool, the item before has the same score.
         count: (query,) int64, number of items of a query, at most depth.
         chunks: (chunk, 2) uint64, the number of items before each chunk, and the counters of its parts.
         bits, groups, words: (chunk * WORDS,) uint64, (chunk * GROUPS,) uint16 and (chunk * WORDS,) uint16, the set and

@@ -15,7 +15,7 @@ from ..types import Float, Int, Vectors
 from .declare import Metric
 from .graded_ranking import GradedRanking, up_to
 
-HIGHEST = 60  # grade whose gain 2^g - 1, and sums of it, float64 holds to the last digit of a metric
+HIGHEST = 60  # grade up to which float64 holds the gain 2^g - 1, and its sums, to the last digit of a metric
 
 
 def without_negative() -> str:
@@ -33,7 +33,7 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
     """(query, metric) float64 values of metrics that differ in k alone; NaN if one is undefined.
 
     Raises:
-        BadInput: a gain is lower than the metrics allow, or is not that of a label distance where one is needed.
+        BadInput: a gain is below the range of the metrics, or not from a label distance although one is needed.
         UsageError: a sum, which has no value for a single query.
     """
     first = metrics[0]
@@ -48,7 +48,7 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
 
 
 def linear(metric: Metric) -> Metric:
-    """The metric whose gain is the grade; another one only if that of a grade g is 2^g - 1."""
+    """The metric with the grade as gain; or the metric with the gain 2^g - 1 if it is the only one."""
     return replace(metric, options=tuple(option for option in metric.options if option[0] != "gain"))
 
 
@@ -57,9 +57,9 @@ def exponential(metric: Metric, grades: npt.NDArray[Any]) -> Float:
 
     Raises BadInput for grades other than 0, 1, ..., ``HIGHEST``.
     """
-    whole = (grades == np.floor(grades)) & (grades >= 0) & (grades <= HIGHEST)
-    if not whole.all():
-        what = f"{metric}: a gain of '{metric.view}' is {float(grades[~whole][0])!r}, but it takes integers"
+    valid = (grades == np.floor(grades)) & (grades >= 0) & (grades <= HIGHEST)
+    if not valid.all():
+        what = f"{metric}: a gain of '{metric.view}' is {float(grades[~valid][0])!r}, but it takes integers"
         raise BadInput(f"{what} from 0 to {HIGHEST}", fix=f"leave out gain=exp: {linear(metric)}")
     return np.ldexp(1.0, grades.astype(np.int64)) - 1.0
 

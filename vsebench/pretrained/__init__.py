@@ -8,6 +8,6 @@
 
 - ``names``: which model is meant: ``open_clip:NAME/WEIGHTS``, ``sentence-transformers:NAME``, a folder
 - ``openclip``, ``sentence``: loading it
-- ``encoder``: what an encoder is, and the identity of its weights; ``device``: where it computes
+- ``encoder``: the interface of encoders, and the identity of their weights; ``device``: CPU and GPUs
 - ``encode``: the public function, its result and file; ``parts``: finished parts of an interrupted call
 """

@@ -1,4 +1,4 @@
-"""How a model encodes, where that is chosen: each choice is declared once, for the functions and the command."""
+"""The options of encoding, declared once for the functions and the command."""
 
 from __future__ import annotations
 

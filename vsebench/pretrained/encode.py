@@ -103,8 +103,8 @@ def encode(
 ) -> Encoded:
     """Encode the images of a set and their captions with a pretrained model.
 
-    The vectors are those of the model, divided by their length. An interrupted call with the same arguments goes on
-    where it was, and gives the bits of an uninterrupted one. Other batches, devices and numbers of threads may change
+    The vectors of the model are divided by their length. An interrupted call with the same arguments continues, and
+    gives the bits of an uninterrupted one. Other batches, devices and numbers of threads may change
     the last bits.
 
     Args:
@@ -115,17 +115,17 @@ def encode(
             is the id, or has the same number (``391895`` and ``COCO_val2014_000000391895.jpg``), or if the file of
             captions says so.
         captions: JSON lines, a table (.csv, .tsv), COCO annotations or a Karpathy file; with ``split`` also a .txt
-            file in its order. None: those of the split, or of the parquet files or archives.
+            file in its order. None: from the split, the parquet files or the archives.
         split: a declared split, such as ``coco-5k``, or a set as for ``choice``; None: the images and captions of
             the file, or of the parquet files or archives.
-        part: the captions whose field ``split`` has this value, as for ``vsebench data build``; ``all`` of them.
+        part: captions with this value in the field ``split``, as for ``vsebench data build``; or ``all``.
         lower: captions are encoded in lower case.
         template: a prompt with ``{}`` in the place of the caption.
         precision: of the weights and of all that is computed: ``fp32``, ``bf16`` or ``fp16``. The numbers that the
             model gives are divided by their length in float32.
-        context_length: captions are cut to so many tokens; by default to those of the model.
+        context_length: truncate captions to this many tokens; the model's limit by default.
         batch: images or captions that are encoded at once.
-        device: auto (a GPU where there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
+        device: auto (a GPU if there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
             their numbers, as in ``0,1``. More of them change no bit.
         threads: of torch on the CPU; None for its own choice.
         output: an .npz file that is written too, see ``Encoded.save``.
@@ -211,7 +211,7 @@ class Loaded:
         return result
 
     def _check_encoder(self, captions: Sequence[str]) -> None:
-        """Refuse a model whose vectors depend on missing weights, or on what is encoded at the same time."""
+        """Refuse a model if its vectors depend on missing weights, or on other items of the batch."""
         from PIL.Image import new as blank
 
         encoder = self.encoder

@@ -26,7 +26,7 @@ class Encoder:
         images: a list of inputs -> (image, dim) float32 of length 1.
         captions: a list of strings -> (caption, dim) float32 of length 1; longer ones than ``context`` are cut.
         is_cut: a list of strings -> for each whether it is longer than ``context``.
-        weights: how its weights fit those of its files.
+        weights: how its weights fit its files.
     """
 
     about: dict[str, Any]
@@ -62,7 +62,7 @@ def weights_identity(model: Any) -> str:
 
 
 def tokenizer_identity(tokenizer: Any) -> str:
-    """The class of a tokenizer; of those of transformers also eight digits of the SHA-256 of its words and rules."""
+    """The class of a tokenizer; for transformers also eight digits of the SHA-256 of its words and rules."""
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     rules = getattr(inner, "backend_tokenizer", None)
     content = "" if rules is None else f"#{hashlib.sha256(rules.to_str().encode()).hexdigest()[:8]}"

@@ -52,7 +52,7 @@ class Named:
 
 
 def find(model: str) -> Named | None:
-    """The model that a user named; None for what names no library and is no folder of one of their models.
+    """The model of a name; None unless the name has a library or is a folder with one of their models.
 
     Raises:
         UsageError: a library without a model, open_clip without weights, weights without a model.

@@ -51,7 +51,7 @@ def load_sentence_transformers(named: Named, device: str, choices: Choices) -> E
             model.encode(inputs, batch_size=len(inputs), show_progress_bar=False, convert_to_tensor=True)
         )
 
-    tokenizer = getattr(model.tokenizer, "tokenizer", model.tokenizer)  # that of a processor, or itself
+    tokenizer = getattr(model.tokenizer, "tokenizer", model.tokenizer)  # of a processor, or itself
 
     def is_cut(strings: list[str]) -> list[bool]:
         if context is None:
@@ -70,7 +70,7 @@ def load_sentence_transformers(named: Named, device: str, choices: Choices) -> E
 
 
 def _context(model: Any) -> int | None:
-    """The largest number of tokens; tokenizers that were saved without it get that of the model."""
+    """The largest number of tokens; tokenizers that were saved without it get the model's."""
     found = model.max_seq_length
     config = getattr(getattr(model[0], "config", None), "text_config", None)
     most = getattr(config, "max_position_embeddings", None)

@@ -76,15 +76,15 @@ def encode_all(
     """Encode several sets with several models, as ``vsebench encode`` does; each model is loaded once.
 
     A file that is there and complete is kept if its model (with weights and preprocessing), its choices, its ids,
-    captions and images are those of the call. After an interrupt the same call goes on where it was.
+    captions and images are given by the call. After an interrupt the same call continues.
 
     Args:
         models: as ``model`` of ``encode``; one or several.
         images: as for ``encode``; one for all sets, or one a set.
         captions: as for ``encode``; of one set.
-        split: as for ``encode``, one or several; None: each of ``images`` is a set of its own.
+        split: as for ``encode``, one or several; None: each of ``images`` is a separate set.
         part, lower, template, precision, context_length, batch, device, threads: as for ``encode``.
-        output: a folder for the files ``MODEL-SET.npz``, which is made where it is missing; of one model and one set
+        output: a folder for the files ``MODEL-SET.npz``, which is made if missing; of one model and one set
             an .npz file. None: this folder.
         progress: as for ``encode``, over all files.
 

@@ -1,4 +1,4 @@
-"""Scenes: a world of drawn shapes in which it is known which captions are true of which images; a plug-in.
+"""Scenes: synthetic images of shapes, with complete ground truth: which captions are true of which images; a plug-in.
 
 A scene is drawn at random, then rendered, described by five captions, and turned into features of regions::
 
@@ -18,7 +18,7 @@ A data set is a folder of the cache, ``scenes/NAME``, and three splits, one a pa
     settings ─► build ─► .NAME.partial/ ─► NAME/ ─► splits/NAME-train.npz, -val, -test
 
 - ``folder``: the files of a data set, with scenes and facts as rows of integers, and what is said when they are
-  missing, damaged or outdated; ``coco``: files as those of COCO
+  missing, damaged or outdated; ``coco``: files in the COCO layout
 - ``build``: building; ``store``: ``open_scenes``, the arrays in memory maps, and lines of JSON
 
 What is true, for all pairs of a split::

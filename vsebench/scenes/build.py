@@ -86,7 +86,7 @@ def build_scenes(
         name: the data set, which states its settings: ``scenes-tiny``, ``scenes-10k``, ``scenes-2500-seed3-size32``; or
             ``scenes``, with settings as arguments (without any it is ``scenes-10k``).
         images, seed, size, near, tail, wrong, generic, noise, miss, leaks: see ``vsebench.scenes.settings.Settings``,
-            whose defaults hold for what is not given.
+            with defaults for missing ones.
         replace: build it again when it is there.
         progress: called with the number of images that are done, and of all.
 
@@ -218,7 +218,7 @@ def add_image(streams: Mapping[str, IO[bytes]], settings: Settings, image: int, 
         before: the number of regions of all images before it.
 
     Returns:
-        The number of regions, with those of this image.
+        The number of regions, including this image's.
     """
     name, part = settings.name, settings.part_of(image)
     found = regions(scene, settings, Draws(settings.seed, "regions", image))
@@ -262,12 +262,12 @@ def _write_about(partial: Path, settings: Settings, count: int) -> None:
 
 
 def _unstored(name: str) -> list[Part]:
-    """The parts whose splits are not stored, or damaged."""
+    """The parts with missing or damaged splits."""
     found: list[Part] = []
     for part in PARTS:
         try:
             declaration(split_name(name, part))
-        except BadInput:  # also where there is no file
+        except BadInput:  # also for a missing file
             found.append(part)
     return found
 

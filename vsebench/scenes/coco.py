@@ -1,4 +1,4 @@
-"""Data sets of scenes as files like those of COCO: PNG images, and annotations as JSON."""
+"""Data sets of scenes in the COCO layout: PNG images, and annotations as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def export_scenes(
     For every part ``annotations/captions_PART.json``, ``annotations/instances_PART.json`` and
     ``images/PART/NAME-000017.png``. Ids are integers from 1, and no two parts share one: the image of row i has the id
     i + 1, its captions 5 i + 1 to 5 i + 5. Categories are shapes. An instance is an object: its ``bbox`` (left, top,
-    width, height) is in pixels, ``area`` is that of the box, and ``attributes`` has colour, size and texture.
+    width, height) is in pixels, ``area`` is the area of the box, and ``attributes`` has colour, size and texture.
 
     Args:
         name: the data set, built here.
@@ -109,7 +109,7 @@ def _write_json(path: Path, head: Record, lists: Mapping[str, Iterable[Record]])
 
 
 def _lines(stored: StoredScenes, file: str, part: Part, each: int) -> Iterator[Record]:
-    """The records of a part, of which every image has ``each``."""
+    """The records of a part, ``each`` per image."""
     images = stored.part(part)
     with (stored.folder / file).open(encoding="utf-8") as lines:
         yield from map(json.loads, islice(lines, images.start * each, images.stop * each))
@@ -146,7 +146,7 @@ def _instances(stored: StoredScenes, part: Part) -> Iterator[Record]:
 
 
 def _objects_before(stored: StoredScenes, part: Part) -> int:
-    """The number of objects in all images before those of a part."""
+    """The number of objects in all images before a part."""
     before = PARTS[: PARTS.index(part)]
     scenes = (scene for p in before for scene in _lines(stored, SCENES, p, 1))
     return sum(group["number"] for scene in scenes for group in scene["groups"])

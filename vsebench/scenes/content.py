@@ -15,7 +15,7 @@ KINDS: tuple[Kind, ...] = ("true", "wrong", "generic")
 LARGEST_NUMBER = 9  # stated as a number word
 
 # Probabilities, by how much a caption covers (little, some, most): of naming a shape (else "object"), its colour, size
-# and texture, a number where there are several objects, the background, and every relation that is possible.
+# and texture, a number if there are several objects, the background, and every relation that is possible.
 SAID = {
     "shape": (0.92, 0.95, 0.98),
     "colour": (0.85, 0.88, 0.95),
@@ -87,7 +87,7 @@ def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
         distinct = len({mention.attributes for mention in other.mentions}) == len(other.mentions)
         if distinct and matched(other, scene) < other.count:
             return other
-    # No replaced fact may be false: "a small shape", where there are small and large ones.
+    # No replaced fact may be false: "a small shape", if there are small and large ones.
     return replace(facts, background=_other(scene.background, len(BACKGROUNDS), draws))
 
 

@@ -117,7 +117,7 @@ def read_about(name: str) -> dict[str, Any]:
 
 
 def check_content(name: str, *files: str) -> None:
-    """Check that files have the bytes that were built; their codes then need no check of their own.
+    """Check that files have the bytes that were built; then their codes need no separate check.
 
     Raises:
         BadInput: one has others.

@@ -5,8 +5,8 @@ loops over int8, so that one instruction serves as many scenes as a vector regis
 25,000, rows of captions take 8 ns a pair and rows of images 12, where CIDEr-D takes 60 and 15. Arrays are indexed, not
 sliced, in all loops: counting the references to a slice takes as long as a loop.
 
-Every way to give each mention a group of its own is tried, 24 for four mentions. Where a scene has fewer groups than
-the caption mentions, a mention may have a group that is absent, of which no fact holds.
+Every way to give the mentions different groups is tried, 24 for four mentions. If a scene has fewer groups than
+the caption mentions, a mention may have an absent group; no fact holds for it.
 
 A scene is a column of ``columns`` (SCENE_WIDTH, scene), a caption a row of ``facts`` (caption, FACTS_WIDTH), both int8
 in the code of ``vsebench.scenes.folder``.
@@ -205,7 +205,7 @@ def _relation(strip, facts, c, k, meant, related):
             if g == h:
                 continue
             for i in range(STRIP):
-                # the members of the first set that do not have the relation, where the second set has the group
+                # the members of the first set without the relation, if the second set has the group
                 first, second = meant[a, g, i], meant[b, h, i]
                 fails = first & ~strip[before, i] & -(second & 1)
                 fails |= first & ~strip[before + 1, i] & -((second >> 1) & 1)

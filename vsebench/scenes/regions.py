@@ -5,7 +5,7 @@ A region has ``DIM`` = 32 features, in this order:
 ==========  =========================================================================================
 features    meaning
 ==========  =========================================================================================
-0 to 9      indicators of the shape, in the order of ``world.SHAPES``: 1 for that of the object, else 0
+0 to 9      indicators of the shape, in the order of ``world.SHAPES``: 1 for the object's shape, else 0
 10 to 18    indicators of the colour
 19, 20      indicators of the size
 21 to 24    indicators of the texture
@@ -15,8 +15,8 @@ features    meaning
 
 Noise is added to every feature: approximately normal, with the standard deviation ``settings.noise``; a quarter of it
 for x, y and the side. An object that another one partly covers has twice the noise. The vector of a region is its
-features times ``MIXING / 8``, so that no attribute is a dimension of its own; ``vectors @ MIXING / 4`` gives the
-features back. Which of two objects is in front is no feature.
+features times ``MIXING / 8``, so that no attribute is a single dimension; ``vectors @ MIXING / 4`` gives the
+features back. The order of objects in depth is not a feature.
 
 Everything is computed with integers in units of 2**-32 and rounded once, at the end, to float32: the same bytes on
 every machine.

@@ -1,7 +1,7 @@
 """Scenes drawn at random, image by image.
 
 An image of train is the same in all data sets that differ in the number of images only, as long as it is in train. An
-image of val or test also depends on the scenes before it: those of another part do not occur again.
+image of val or test also depends on the scenes before it: scenes of another part do not occur again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Draws:
         return self._word() * n // _RANGE
 
     def bytes(self, n: int) -> bytes:
-        """The next ``n`` bytes, from a call of the hash function of their own: 0.5 GB a second."""
+        """The next ``n`` bytes, from a separate call of the hash function: 0.5 GB a second."""
         self._block += 1
         return hashlib.shake_128(f"{self._name}#{self._block - 1}".encode()).digest(n)
 
@@ -90,7 +90,7 @@ NUMBERS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
 LARGE = 1
 MOON = SHAPES.index("moon")
 COVERING = 0.25  # share of the scenes of two groups or more in which one group partly covers another
-OFFSET = 0.45  # of the diameter: how far apart the centres of two objects are of which one covers the other
+OFFSET = 0.45  # of the diameter: distance between the centres of two objects if one covers the other
 ATTEMPTS = 10_000
 MOVES = 20  # attempts to move the objects of a scene so that relations stay
 
@@ -184,7 +184,7 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
 
 
 def _without_moons(weights: list[int]) -> list[int]:
-    """Weights for two objects of which one partly covers the other.
+    """Weights for two objects; one partly covers the other.
 
     An arrow in the gap of a moon hides 0.3 % of it; without moons at least 9 % of the object behind is hidden.
     """
@@ -266,7 +266,7 @@ def _columns(group: Group, cell: Box, draws: Draws) -> int:
 
 
 def _covering(cell: Box, draws: Draws) -> list[tuple[tuple[int, int], ...]]:
-    """The centres of two large objects of which the second partly covers the first."""
+    """The centres of two large objects; the second partly covers the first."""
     r = RADIUS[LARGE]
     apart = round(2 * r * OFFSET)
     dx, dy = draws.pick(((apart, 0), (0, apart), (apart * 3 // 4, apart * 3 // 4), (apart * 3 // 4, -apart * 3 // 4)))

@@ -41,13 +41,13 @@ class Scenes(SetSource):
 
     def missing(self, name: str) -> VsebenchError:
         """The data set that is not built here; or no name of a split."""
-        whole = data_set(name)
-        return unknown("split", name, self.names()) if whole is None else missing(whole)
+        parent = data_set(name)
+        return unknown("split", name, self.names()) if parent is None else missing(parent)
 
     def declared(self, name: str) -> DeclaredSplit:
         """As for any split that is stored; the files of its data set are there too, by this version."""
-        if (whole := data_set(name)) is not None:
-            read_about(whole)
+        if (parent := data_set(name)) is not None:
+            read_about(parent)
         return super().declared(name)
 
     def build(self, name: str, how: Build) -> Path:
@@ -59,14 +59,14 @@ class Scenes(SetSource):
 
     def line(self, name: str) -> SplitStatus:
         """Whether a split is built, without reading it."""
-        whole, part = of_split(name) or (name, "test")
-        counts = (images := parse(whole).sizes[part]), images * CAPTIONS
+        parent, part = of_split(name) or (name, "test")
+        counts = (images := parse(parent).sizes[part]), images * CAPTIONS
         try:
-            read_about(whole)
+            read_about(parent)
             if not stored_path(name).exists():
-                raise missing(whole)
+                raise missing(parent)
         except MissingPackage:
-            return SplitStatus(name, *counts, "absent", False, command(whole))
+            return SplitStatus(name, *counts, "absent", False, command(parent))
         except BadInput:
             return SplitStatus(name, *counts, "damaged", False, self.again(name))
         return SplitStatus(name, *counts, "cached", True, "")
@@ -78,9 +78,9 @@ class Scenes(SetSource):
             UsageError: it has no files here, or is a split.
             DiskError: another process builds it, or the system refuses.
         """
-        if (whole := data_set(name)) is not None:
-            what = f"'{name}' is a part of '{whole}'"
-            raise UsageError(what, fix=f"remove all of it: vsebench data remove {whole}")
+        if (parent := data_set(name)) is not None:
+            what = f"'{name}' is a part of '{parent}'"
+            raise UsageError(what, fix=f"remove all of it: vsebench data remove {parent}")
         name = parse(name).name
         folders = [folder for folder in (folder_of(name), *hidden_of(folder_of(name))) if folder.exists()]
         files = [path for part in PARTS if (path := stored_path(split_name(name, part))).exists()]
@@ -127,7 +127,7 @@ def _is_canonical(name: str) -> bool:
 
 
 def data_set(split: str) -> str | None:
-    """The data set that a split is a part of; None for a name that is no split.
+    """The data set of a split; None for another name.
 
     Raises:
         UsageError: it has an unknown setting, or is written in another way.

@@ -16,7 +16,7 @@ GENERATOR = 2  # version of what the settings generate, raised when the same set
 TINY = 200  # images of scenes-tiny
 CAPTIONS = 5  # of an image
 MOST_IMAGES = 1_000_000
-SMALLEST_PART = 50  # images of val and of test, where there are enough
+SMALLEST_PART = 50  # images of val and of test, if there are enough
 LARGEST_PART = 5_000  # as in COCO
 _NAME = re.compile(r"scenes-(tiny|[1-9]\d{0,6}k?)((?:-[a-z]+[\d.]*)*)")
 _SHARES = ("near", "wrong", "generic", "miss")
@@ -82,7 +82,7 @@ class Settings:
 
     @property
     def sizes(self) -> dict[Part, int]:
-        """The number of images of every part: a tenth each for val and test, but 50 to 5,000 where that is possible."""
+        """The number of images of every part: a tenth each for val and test, but 50 to 5,000 if possible."""
         held_out = min(max(self.images // 10, min(SMALLEST_PART, self.images // 4)), LARGEST_PART)
         return {"train": self.images - 2 * held_out, "val": held_out, "test": held_out}
 

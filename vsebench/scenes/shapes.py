@@ -1,4 +1,4 @@
-"""The outlines and the patterns of objects, as stamps: small pictures that are copied to where the objects are.
+"""The outlines and the patterns of objects, as stamps: small pictures that are copied to the places of objects.
 
 Lengths are in thousandths of the radius of an object, measured from its centre; x grows to the right, y downwards.
 Everything is computed with integers, so that it is the same on every machine.
@@ -67,7 +67,7 @@ def stamp(shape: int, size: int, texture: int, pixels: int) -> Codes:
 
 
 def start(centre: int, side: int, pixels: int) -> int:
-    """The first sample of a stamp of ``side`` samples whose centre is at a coordinate in units of layout."""
+    """The first sample of a stamp of ``side`` samples, from the coordinate of its centre in units of layout."""
     return (2 * centre * SAMPLES * pixels - (side - 1) * SIDE) // (2 * SIDE)
 
 

@@ -26,8 +26,8 @@ class Share(Values):
     Attributes:
         truth: the facts that hold.
         factor: of their number.
-        of_images: (image,) float32, whole numbers.
-        of_captions: (caption,) float32, whole numbers; the sum with ``of_images`` is above 0.
+        of_images: (image,) float32, integers.
+        of_captions: (caption,) float32, integers; the sum with ``of_images`` is above 0.
     """
 
     truth: Truth
@@ -57,7 +57,7 @@ class Share(Values):
         )
 
     def _quotient(self, matched: Codes, total: Vectors) -> Vectors:
-        """The exact quotient of whole numbers, rounded once."""
+        """The exact quotient of integers, rounded once."""
         out: npt.NDArray[Any] = np.multiply(matched, np.float32(self.factor), dtype=np.float32, order="C")
         out /= total
         return out
@@ -88,7 +88,7 @@ def load_match(test: TestSet, argument: str | None, settings: Mapping[str, str])
 
 
 def _gains(name: str, test: TestSet, share: Share) -> Gains:
-    """The gains of a kind for a split; a caption that states no fact is no query."""
+    """The gains of a kind for a split; a caption that states no fact is not a query."""
     silent = share.truth.stated == 0
     none = int(silent.sum())
     if none:

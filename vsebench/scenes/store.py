@@ -90,7 +90,7 @@ class StoredScenes:
     Attributes:
         name: of the data set, such as ``scenes-10k``.
         settings: what it was made with.
-        folder: where it is.
+        folder: its place.
         images: (image, size, size, 3) uint8, RGB.
         scenes: (image, SCENE_WIDTH) int8, rows of ``vsebench.scenes.folder.encode_scene``.
         facts: (caption, FACTS_WIDTH) int8, rows of ``encode_facts``.

@@ -3,7 +3,7 @@
 Every wording states exactly the facts it is given, and a reader can recover them from the words alone. Therefore:
 
 - All mentions of a caption use the same word for a code: "a circle and a disc" would be read as two shapes.
-- What no relation connects with the rest is a sentence of its own: "a star left of a ring and a box" could be read as a
+- A mention without a relation to the rest is a separate sentence: "a star left of a ring and a box" could be read as a
   star that is left of both.
 - "with dots" and plurals without a determiner do not occur in lists: "arrows with dots and discs" could be read as
   arrows with discs on them, "a star and a ring with dots" as two dotted objects, "red stars and hearts" as red hearts.
@@ -132,7 +132,7 @@ def _sentences(facts: Facts, draws: Draws) -> list[str]:
 
 
 def _stated_first(facts: Facts) -> int:
-    """How many mentions the first sentence has: those with relations, or all if there are no relations."""
+    """The number of mentions in the first sentence: mentions with relations, or all if there are no relations."""
     return len(facts.relations) + 1 if facts.relations else len(facts.mentions)
 
 

@@ -51,7 +51,7 @@ class Scene:
 
     Attributes:
         background: code of its colour.
-        groups: those drawn later partly cover earlier ones where they overlap.
+        groups: later ones partly cover earlier ones if they overlap.
         centres: for every group, the centre (x, y) of each of its objects, in units of layout.
         cells: for every group, the part of the image that it lies in. Two groups have the same cell when one partly
             covers the other, and cells that do not overlap otherwise. Relations other than ``in front of`` follow
