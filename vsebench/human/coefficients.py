@@ -100,8 +100,8 @@ class Points:
 
         Let s(i, j) be the sign of x_i - x_j, A_i its sum over all j and a_i that over the j of the cluster, and t, B
         and b the same of y. Rho is the sum of (A - a) (B - b) over the remaining points, over the roots of the sums of
-        squares. It equals the sum of A B over all points less three parts: (A - a) (B - b) of the cluster; the sums over
-        all points of a B and A b, which are sums over j of the cluster of s(i, j) B_i and t(i, j) A_i; and the sum
+        squares. It equals the sum of A B over all points less three parts: (A - a) (B - b) of the cluster; the sums
+        over all points of a B and A b, which are sums over j of the cluster of s(i, j) B_i and t(i, j) A_i; and the sum
         of - a b over all points, s(i, j) t(i, k) for all j and k of the cluster. The last is made a value of y at a
         time. All are integers. The squares are (n^3 - n - sum of m^3 - m over the m points of each value) / 3.
         """
