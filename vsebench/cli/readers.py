@@ -246,14 +246,14 @@ def _pairs(kind: Kind, path: Path, part: tuple[str, ...] = ()) -> Found:
     for one in pairs:
         if one.number is None and _prose(map(str, one.items.tolist())):
             raise BadInput("its ids are sentences", where=path)
-        if kind.bare and one.format == "trec" and not one.whose:
+        if kind.bare and one.format == "trec" and not one.scope:
             raise BadInput("its lines are judgements", where=path)
         name = " ".join(filter(None, (kind.words, one.direction)))
         shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
         dtype = "lists" if kind.listed or kind.bare else kind.number
         array = {"name": name, "shape": shape, "dtype": dtype, "first": one.queries[:3].tolist()}
-        found.append(_ids(name, one.items) if one.whose == "all" else array)
-        of = {"all": "every query", "rows": f"{len(one.queries):,} rows"}.get(one.whose, f"{shape[0]:,} queries")
+        found.append(_ids(name, one.items) if one.scope == "all" else array)
+        of = {"all": "every query", "rows": f"{len(one.queries):,} rows"}.get(one.scope, f"{shape[0]:,} queries")
         words.append(f"{name} ({of}, {len(one.items):,} items, {len(one.query):,} pairs)")
         notes += one.notes
     return Found("; ".join(words), found, pairs[0].format, tuple(notes), pairs)
