@@ -19,7 +19,7 @@ from ..errors import BadInput, VsebenchError, closest, first_line
 from ..options import spell
 
 WEB_PAGE = (b"<!doctype", b"<html", b"<?xml")  # how one begins, in lower case
-AGAIN = "write or download the file again"
+REWRITE_FIX = "write or download the file again"
 # The files in the folder of a training run, which the trainer writes.
 ABOUT, SCHEMA = "run.json", "vsebench/run/1"
 LAST = "last.safetensors"  # the checkpoint of the last epoch
@@ -93,7 +93,7 @@ def guarded(check: Callable[[Path], object]) -> Iterator[None]:
 
 
 @contextmanager
-def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = AGAIN) -> Iterator[None]:
+def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = REWRITE_FIX) -> Iterator[None]:
     """Turn what a library raises while it reads a file into one BadInput that names the file and says ``what``."""
     try:
         yield
