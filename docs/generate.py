@@ -22,7 +22,7 @@ import click
 
 from docs import examples
 from vsebench.cli import app
-from vsebench.environment import OF_OTHERS, OWN
+from vsebench.environment import OTHER_VARIABLES, VSEBENCH_VARIABLES
 from vsebench.errors import EXIT_CODES
 from vsebench.files.formats import FORMATS
 from vsebench.files.read_pairs import FORMS
@@ -185,7 +185,7 @@ def cli_page() -> str:
     out += ["## Exit codes\n\n", *(f"- {number}: {words}\n" for number, words in EXIT_CODES.items())]
     heads = ("variable", "meaning", "example")
     out.append("\n## Environment variables\n\nNone is required, none changes a digit. Options override variables.\n")
-    for variables in (OWN, OF_OTHERS):
+    for variables in (VSEBENCH_VARIABLES, OTHER_VARIABLES):
         rows = ((f"`{v.name}`", v.meaning, f"`{v.example}`") for v in variables)
         out.append("\n" + table(heads, rows))
     return "".join(out)

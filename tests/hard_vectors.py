@@ -89,7 +89,7 @@ def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = Fal
     system = System(Dot(images, captions, cosine))
     n, m = exact.shape
     best = [np.argsort(-s, axis=1, kind="stable") for s in (exact, exact.T)]
-    for k in (1, 10, min(n, m, 71)):  # on both sides of SHALLOW
+    for k in (1, 10, min(n, m, 71)):  # on both sides of MAX_SHALLOW_DEPTH
         for scorer, want in zip(system.both, best, strict=True):
             orders = [order(scorer, k, edges) for edges in ((0, len(want)), range(4))]
             if any(not np.array_equal(found, want[: len(found), :k]) for found in orders):

@@ -32,7 +32,7 @@ class Variable:
     example: str
 
 
-OWN = (
+VSEBENCH_VARIABLES = (
     Variable(
         "VSEBENCH_CACHE",
         "folder of built splits, parsed captions and gains; by default the user's cache folder (see `vsebench doctor`)",
@@ -65,7 +65,7 @@ THREADS = (
 )  # fmt: skip
 # Set to anything but 0 they lower the precision of products in cuBLAS, whatever torch has asked for.
 LOWERED = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION")
-OF_OTHERS = (
+OTHER_VARIABLES = (
     *(Variable(name, "threads of a package: 1 or more, anything else is refused", "4") for name in THREADS),
     Variable(
         "NUMBA_CACHE_DIR",

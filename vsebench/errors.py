@@ -42,7 +42,7 @@ def printable(text: str) -> str:
     ``\\x1b``; letters, spaces and joiners of every script stay. Everything that is printed, or written as HTML,
     LaTeX or Markdown, passes here: tables in ``results.table``, the rest in ``cli.terminal``.
     """
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if text.isprintable() else "".join(map(_escaped, text))
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -62,8 +62,8 @@ def csv_cell(value: object) -> object:
 
 def first_line(error: BaseException) -> str:
     """What an error of another package says, as a part of a message."""
-    said = str(error).strip().splitlines()
-    return printable(said[0][:200]) if said else type(error).__name__
+    lines = str(error).strip().splitlines()
+    return printable(lines[0][:200]) if lines else type(error).__name__
 
 
 def count_of(number: int, one: str, many: str | None = None) -> str:
@@ -89,7 +89,7 @@ def shown(value: object) -> str:
 JOINERS = "\u200c\u200d"  # emoji and several scripts need them; they move nothing
 
 
-def _shown(character: str) -> str:
+def _escaped(character: str) -> str:
     if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape").decode("ascii")

@@ -55,15 +55,15 @@ def logged() -> Iterator[Log]:
 
 @contextmanager
 def about(subject: str) -> Iterator[None]:
-    """Say everything that is said inside with its subject, notes as details: ``cider: one image has no captions``."""
+    """Prefix all messages inside with a subject, notes as details: ``cider: one image has no captions``."""
     with logged() as log:
         yield
     note(*(f"{subject}: {sentence}" for sentence in log.notes), weight="detail")
     warn(*(f"{subject}: {sentence}" for sentence in log.warnings))
 
 
-def said() -> Log:
-    """What has been collected so far; nothing outside of ``logged``."""
+def current() -> Log:
+    """The log of the enclosing ``logged`` so far; an empty log outside of it."""
     return _CURRENT.get() or Log()
 
 

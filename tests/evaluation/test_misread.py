@@ -18,7 +18,7 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import CHANCE_P_VALUE, IDS, Sample, Suspicion, own_images, suspect
+from vsebench.evaluation.misread import CHANCE_P_VALUE, SAVE_IDS_FIX, Sample, Suspicion, ground_truth, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
 
@@ -44,7 +44,7 @@ def suspicions(
     scorer: Scorer, items: TestSet, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
     data = Input(items, System(scorer), Path("file"), rows=rows)
-    return [suspect(data, own_images(data.split, direction)) for direction in DIRECTIONS]
+    return [suspect(data, ground_truth(data.split, direction)) for direction in DIRECTIONS]
 
 
 def found(x: Array, y: Array, times: int = 5, rows: tuple[Int | None, Int | None] = (None, None)) -> list[Any]:
@@ -168,7 +168,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     both = suspicions(Dot(*vectors, cosine=True), items)
     words = f"with the {side} in ascending " + ("order of the ids as text" if text else "id order")
     assert [cause(s) for s in both] == [words] * 2
-    assert [s and s[1] for s in both] == [IDS] * 2
+    assert [s and s[1] for s in both] == [SAVE_IDS_FIX] * 2
 
 
 # What is not refused.
@@ -237,7 +237,7 @@ def lists(order: Int, items: TestSet, direction: Direction) -> Suspicion | None:
     gallery = len(items.columns.ids if direction == "i2t" else items.rows.ids)
     missing = len(items.rows.ids if direction == "i2t" else items.columns.ids) - len(order)
     found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
-    return suspect(Input(items, None, Path("file"), lists=found), own_images(items, direction))
+    return suspect(Input(items, None, Path("file"), lists=found), ground_truth(items, direction))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

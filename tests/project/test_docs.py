@@ -21,7 +21,7 @@ import pytest
 import vsebench
 from docs import examples, generate
 from tests import clip_models, human_files
-from vsebench.environment import OF_OTHERS, OWN
+from vsebench.environment import OTHER_VARIABLES, VSEBENCH_VARIABLES
 from vsebench.errors import EXIT_CODES
 from vsebench.metrics import declare, families, parse
 from vsebench.metrics.declare import separate
@@ -109,12 +109,12 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 def test_every_environment_variable_is_documented():
-    listed = {v.name for v in (*OWN, *OF_OTHERS)}
+    listed = {v.name for v in (*VSEBENCH_VARIABLES, *OTHER_VARIABLES)}
     sources = [p for p in (ROOT / "vsebench").rglob("*.py") if p.name != "environment.py"]
     pattern = r"\b(?:VSEBENCH|NUMBA|HF)_[A-Z_]*[A-Z]\b|environ(?:\.get\(|\[)\"([A-Z_]+)\""
     found = {m[1] or m[0] for p in sources for m in re.finditer(pattern, p.read_text(encoding="utf-8"))}
     assert found - {"PYTHONPATH"} <= listed
-    assert {v.name for v in OWN} <= found
+    assert {v.name for v in VSEBENCH_VARIABLES} <= found
 
 
 def test_every_citation_key_has_a_reference():

@@ -107,7 +107,7 @@ def test_ranks_by_definition(kind: str) -> None:
 @pytest.mark.parametrize("spare", [16, 0])
 def test_lists_have_all_that_tie_with_the_last_item(kind: str, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the index proves, and those of the exact engine."""
-    monkeypatch.setattr(faiss_index, "SPARE", spare)
+    monkeypatch.setattr(faiss_index, "SPARE_ITEMS", spare)
     x, y = small(kind)
     scorer, queries = Dot(x, y), np.arange(3, 50, 2)
     found = Indexes().order(scorer, queries, 11, ties=True)
@@ -140,7 +140,7 @@ def proven(kind: str, monkeypatch: pytest.MonkeyPatch, k: int = 10) -> int:
 
 def test_what_an_index_proves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proven("normal", monkeypatch) == 70 and proven("near", monkeypatch) == proven("equal", monkeypatch) == 0
-    monkeypatch.setattr(faiss_index, "SPARE", 0)  # the last item is the k-th
+    monkeypatch.setattr(faiss_index, "SPARE_ITEMS", 0)  # the last item is the k-th
     assert proven("normal", monkeypatch) == 0
 
 

@@ -86,12 +86,12 @@ class Accumulator:
                 f"Accumulator has no argument '{wrong[0]}'", fix="give vectors and ids to update(), batch by batch"
             )
         bound(evaluate, (), options)
-        asked = Options(split=split, captions_per_image=captions_per_image, **options)
-        checked = request(**vars(asked))  # what is wrong is refused now
+        parsed = Options(split=split, captions_per_image=captions_per_image, **options)
+        checked = request(**vars(parsed))  # what is wrong is refused now
         if checked.folder is not None:
             what = "split is a folder of queries and a corpus, which Accumulator does not read"
             raise UsageError(what, fix="collect the vectors, and give them to vsebench.evaluate")
-        split, captions_per_image = checked.split, asked.captions_per_image
+        split, captions_per_image = checked.split, parsed.captions_per_image
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} cannot be combined with a split", fix="leave it out")
         loaded = split if isinstance(split, TestSet) else None
@@ -109,7 +109,7 @@ class Accumulator:
                         load_gains(spec, loaded)
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
-        self._options = {"trust": True, **{name: getattr(asked, name) for name in options}}
+        self._options = {"trust": True, **{name: getattr(parsed, name) for name in options}}
         ids = {} if loaded is None else {"image": loaded.rows.ids, "text": loaded.columns.ids}
         self._known = {side: {_spelled(key): key for key in names.tolist()} for side, names in ids.items()}
         self.reset()
@@ -209,7 +209,7 @@ class Accumulator:
             of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
             what = f"ids hold {bad[0]}, which is not a row{of}"
             raise BadInput(what, fix="count rows from 0; pass ids of the split as text_ids")
-        self._named_by("ids")
+        self._check_id_kind("ids")
         if self._split is None:
             return (rows // self._per_image).tolist(), rows.tolist(), rows.tolist()
         owners, captions = self._split.rows.ids[self._split.owners[rows]], self._split.columns.ids[rows]
@@ -238,14 +238,14 @@ class Accumulator:
             raise UsageError(
                 what, fix="repeat the images for their captions, or pass the split: Accumulator(split=...)"
             )
-        self._named_by(BY_IDS)
+        self._check_id_kind(BY_IDS)
         for image, caption in zip(*keys, strict=True):
             if self._owner.setdefault(caption, image) != image:
                 what = f"caption {caption} belongs to image {self._owner[caption]} and to image {image}"
                 raise BadInput(what, fix="give every caption one id")
         return keys[0], keys[1], [0] * len(keys[0])
 
-    def _named_by(self, what: str) -> None:
+    def _check_id_kind(self, what: str) -> None:
         if self._split is None and self._by not in (None, what):
             raise UsageError(
                 f"items were identified by {self._by} before, and by {what} now",

@@ -20,7 +20,7 @@ from .. import __version__
 from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..files.regular import sha256_of
-from ..log import note, said, warn
+from ..log import current, note, warn
 from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..options import spell
@@ -281,7 +281,7 @@ def report(
         requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
     requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
     if plan.metrics and not requested.keys() & results.keys():
-        what = f"nothing was measured: {'; '.join(said().warnings)}"
+        what = f"nothing was measured: {'; '.join(current().warnings)}"
         raise BadInput(what, fix="check the gains and what they are made from")
     ties(observed, results, plan.split, data.lists is not None)
     limits = [among.allowed is not None for among in data.candidates]
@@ -301,7 +301,7 @@ def report(
     note(*of_queries_alone(found(results)))
     if plan.request.resampling is not None:
         note(*without(results))
-    log, rows = said(), None
+    log, rows = current(), None
     if plan.split.name == "custom" and not plan.split.columns.numbered:  # by which a file of texts is read again
         rows = np.arange(len(plan.split.columns.ids)) if data.rows[1] is None else np.asarray(data.rows[1])
     return Report(
@@ -429,7 +429,7 @@ def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> 
     return ""
 
 
-BLOCK = 2048  # queries; their gains are computed together
+BLOCK_QUERIES = 2048  # queries whose gains are computed together
 
 
 def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
@@ -481,9 +481,9 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
 def _gains(gains: Gains, items: Int) -> Vectors:
     """(query, k) gains of the items, 0 without an item."""
     out = np.zeros(items.shape, np.float32)
-    for start in range(0, len(items), BLOCK):
-        part = items[start : start + BLOCK]
-        out[start : start + BLOCK] = gains.at(np.arange(start, start + len(part)), part.clip(min=0))
+    for start in range(0, len(items), BLOCK_QUERIES):
+        part = items[start : start + BLOCK_QUERIES]
+        out[start : start + BLOCK_QUERIES] = gains.at(np.arange(start, start + len(part)), part.clip(min=0))
     out[items == NOTHING] = 0
     return out
 

@@ -61,7 +61,7 @@ from .inputs import Input
 from .plan import Plan, make_plan, target_of
 from .request import Request
 
-LAYOUT = 9  # of the arrays of a shard
+SHARD_LAYOUT = 9  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
 SHARD_SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
 MAX_SHARDS = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
@@ -88,7 +88,7 @@ def shards_of(plan: Plan, data: Input) -> list[Shard]:
     """The shards of an evaluation."""
     assert data.system is not None
     sides, shapes = sides_of(plan.directions), [scorer.shape for scorer in data.system.both]
-    scans = ((0,) if data.system.own is None else sides) if any(plan.targets) else ()
+    scans = ((0,) if data.system.separate_backward is None else sides) if any(plan.targets) else ()
     found = [shard for side in scans for shard in cut("count", side, 0, shapes[side])]
     found += [shard for side in sides if plan.depth for shard in cut("lists", side, 0, shapes[side])]
     for number, (first, *_) in enumerate(together(plan.rankings)):
@@ -135,7 +135,7 @@ def key_of(files: Mapping[Path, str], data: Input, plan: Plan) -> str:
         signature(plan, data, None), *plan.single, plan.directions, plan.depth, request.resampling is not None,
         request.rerank_depth, request.weight, request.image_key, request.text_key, request.scores_key,
     )  # fmt: skip
-    return fingerprint(__version__, LAYOUT, *files.values(), *map(str, decided))
+    return fingerprint(__version__, SHARD_LAYOUT, *files.values(), *map(str, decided))
 
 
 class Used(NamedTuple):
@@ -210,7 +210,7 @@ def _arrays_of(
     assert data.system is not None
     scorer = data.system.both[shard.side]
     if shard.kind == "count":
-        served = counters if data.system.own is None else (counters[shard.side], ())
+        served = counters if data.system.separate_backward is None else (counters[shard.side], ())
         return counted(ranker.scan, scorer, served, threads, shard.rows)
     if shard.kind == "lists":
         assert plan.depth is not None
@@ -589,8 +589,8 @@ def _continued() -> str:
 
 def _lost(what: str, fix: str, error: Exception | None = None) -> WorkersLost:
     """The error of work that cannot go on, with what another package says of it."""
-    said = "" if error is None else f": {_words(error)}"
-    return WorkersLost(what + said, where=spell("engine", "dask"), fix=fix)
+    reason = "" if error is None else f": {_words(error)}"
+    return WorkersLost(what + reason, where=spell("engine", "dask"), fix=fix)
 
 
 def _words(error: BaseException) -> str:

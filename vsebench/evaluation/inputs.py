@@ -22,8 +22,8 @@ from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
 from ..rank.ties import BY_INDEX, DOCID
 from ..rank.tops import sizes
+from ..relevance.custom import pairs_of
 from ..relevance.gains import Spec
-from ..relevance.own import pairs_of
 from ..sets.catalogue import load_split
 from ..sets.folders import with_ids
 from ..sets.items import UnknownItems, align_embeddings, align_lists, align_scores, split_of

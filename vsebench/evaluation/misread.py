@@ -1,12 +1,12 @@
 """Refuse misordered or negated input, judged by the rankings of a sample of queries.
 
-Rows in another order and negated scores raise no error: recall is too low then. Own items are the image or the texts of
-a query or, if these are unknown, its relevant items by the judgements that are measured. At most 512 queries (2,048
+Rows in another order and negated scores raise no error, but recall is too low. The relevant items of a query are its
+image or its texts; if these are unknown, the judgements of the measured metrics decide. At most 512 queries (2,048
 lists) are ranked, and the input is refused if
 
-- own items are ranked no better than by chance (``Sample``), of a part of the rows too if they have no ids;
-- under another order of the rows the first item is clearly more often an own one;
-- captions with similar wording do not find each other's images, if only the row number links rows to a known set.
+- relevant items are ranked no better than by chance (``Sample``); without ids, this also holds for parts of the rows;
+- under another order of the rows the first item is relevant clearly more often;
+- captions with similar wording do not find each other's images, if only the number of rows identifies a known set.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from .plan import Plan
 from .top_scored import MIN_IMAGES
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
-KS = (1, 10, 100)
+RECALL_DEPTHS = (1, 10, 100)
 CHANCE_P_VALUE = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
-BLOCK = 1 << 22  # scores in memory at a time
+BLOCK_SCORES = 1 << 22  # scores in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some queries, and where their own items are in their rankings.
+    """Some queries, and the ranks of their relevant items.
 
     Attributes:
         first, last: (query,) int64 images and captions: queries in the order of their units, and the items at the ends
             of their rankings.
         units: (unit,) int64 place of the first query of every unit: an image and its captions, or a query alone if
             the image of a caption is not known.
-        best: (query,) float64 rank of the first own item; the mean rank if it ties.
-        mean: (query,) float64 mean over the own items of (rank - 1/2) / gallery, uniform at chance.
-        size: (query,) int64 number of own items.
+        best: (query,) float64 rank of the first relevant item; the mean of its ranks if it ties.
+        mean: (query,) float64 mean over the relevant items of (rank - 1/2) / gallery, uniform at chance.
+        size: (query,) int64 number of relevant items.
         depth: (query,) int64 known length of the ranking; ranks beyond it are the mean of those that remain.
         gallery: number of candidates.
     """
@@ -74,7 +74,7 @@ class Sample:
         return Sample(first, last, units, *of_query, self.gallery)
 
     def recall(self, k: int) -> float:
-        """The fraction of the queries that have an own item among the first ``k``."""
+        """The fraction of the queries with a relevant item among the first ``k``."""
         return float((self.best <= k).mean())
 
     def chance(self, k: int) -> float:
@@ -82,7 +82,7 @@ class Sample:
         from scipy.special import gammaln
 
         n, r, seen = self.gallery, self.size, np.minimum(self.depth, k)
-        others = np.maximum(n - seen - r, 0)  # logarithms of factorials, as there may be thousands of own items
+        others = np.maximum(n - seen - r, 0)  # logarithms of factorials, as there may be thousands of relevant items
         missed = gammaln(n - seen + 1) - gammaln(others + 1) - gammaln(n + 1) + gammaln(n - r + 1)
         return 1.0 - float(np.where(n - seen < r, 0.0, np.exp(missed)).mean())
 
@@ -90,9 +90,10 @@ class Sample:
     def p_value(self) -> float:
         """The probability at chance of ranks as good as these, corrected for the tests.
 
-        Units are independent, unlike the captions of an image, which have similar ranks: the mean over units of
-        ``mean`` is normal, and the number of first queries with an own item among the first ``KS`` is binomial. Both
-        also hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
+        Units are independent; the captions of one image are not, as their ranks are similar. So the mean over units of
+        ``mean`` is normal, and the number of first queries with a relevant item among the first ``RECALL_DEPTHS`` is
+        binomial. Both also hold when all queries prefer the same items: the ranks are then draws without replacement,
+        which vary less.
         """
         from scipy.special import bdtrc
 
@@ -100,7 +101,7 @@ class Sample:
         mean = np.add.reduceat(self.mean, self.units) / np.diff(self.units, append=len(self.mean)) - 0.5
         # Not in short lists, where few queries make the mean and its variance.
         tests = [of_mean(mean)[0]] if self.depth.min() == self.gallery else []
-        for k in (k for k in KS if 2 * k <= self.gallery):
+        for k in (k for k in RECALL_DEPTHS if 2 * k <= self.gallery):
             hits = int((self.best[self.units] <= k).sum())
             tests.append(float(bdtrc(hits - 1, n, self.chance(k))) if hits else 1.0)
         return min(1.0, len(tests) * min(tests))
@@ -124,13 +125,13 @@ def of_mean(excess: Float) -> tuple[float, float]:
 
 
 def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
-    """(item,) ranks of items by (gallery,) scores; ties get the mean rank, so a collapsed model is not perfect."""
-    own = scores[items, None]
-    return np.asarray((scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2, np.float64)
+    """(item,) the ranks of some items by (gallery,) scores; mean ranks for ties: a collapsed model is not perfect."""
+    relevant = scores[items, None]
+    return np.asarray((scores > relevant).sum(axis=1) + ((scores == relevant).sum(axis=1) + 1) / 2, np.float64)
 
 
-class Own:
-    """The own items of the queries of one direction.
+class RelevantItems:
+    """The relevant items of the queries of one direction.
 
     Args:
         relevance: of these queries.
@@ -148,33 +149,33 @@ class Own:
         self._keys = np.append(np.sort(images * self.columns + texts), np.iinfo(np.int64).max)
 
     def __call__(self, images: Int, texts: Int) -> Bool:
-        """(pair,) whether an image and a text are each other's own."""
+        """(pair,) whether an image and a text are relevant to each other."""
         keys = images * self.columns + texts
         return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
 
     def of(self, queries: Int) -> list[Int]:
-        """The own items of these queries; every one must have some."""
+        """The relevant items of these queries; every query must have some."""
         start, found = self.relevance.indptr, np.searchsorted(self.relevance.queries, queries)
         return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
 
 
-def own_images(split: TestSet, direction: Direction) -> Own:
-    """The own items of every query; raises UsageError if the image of a text is unknown."""
-    return Own(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
+def ground_truth(split: TestSet, direction: Direction) -> RelevantItems:
+    """The image of every text, or the texts of every image; raises UsageError if they are unknown."""
+    return RelevantItems(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
 
 
-def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
+def sample(data: Input, relevant: RelevantItems, most: int, wide: bool = False) -> Sample:
     """Some queries of evenly spaced units, ranked.
 
     Args:
         data: scores or retrieved lists.
         own: the own items of the queries.
         most: queries.
-        wide: from float64 scores, which tell vectors apart that differ little.
+        wide: use float64 scores, which separate nearly equal vectors.
     """
-    direction = own.direction
-    queries, units = sampled_queries(data, own, most)
-    gallery, items = len(data.split.side(SIDES[direction][1])), own.of(queries)
+    direction = relevant.direction
+    queries, units = sampled_queries(data, relevant, most)
+    gallery, items = len(data.split.side(SIDES[direction][1])), relevant.of(queries)
     first, last, depth = np.zeros((3, len(queries)), np.int64)
     best, mean = np.full(len(queries), np.inf), np.full(len(queries), 0.5)
     if data.lists is None:
@@ -197,16 +198,16 @@ def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
     return Sample(start, end, units, best, mean, size, depth, gallery)
 
 
-def sampled_queries(data: Input, own: Own, most: int) -> tuple[Int, Int]:
-    """A sample of queries from evenly spaced units, and where in it each unit starts.
+def sampled_queries(data: Input, relevant: RelevantItems, most: int) -> tuple[Int, Int]:
+    """A sample of queries from evenly spaced units, and the start of each unit in it.
 
-    A query needs candidates and an own item. There is one query a unit, or several if there are few units.
+    A query needs candidates and a relevant item. There is one query a unit, or several if there are few units.
     """
-    queries = own.relevance.queries
+    queries = relevant.relevance.queries
     if data.lists is not None:
-        queries = queries[data.lists[own.direction].depth[queries] > 0]
-    queries = queries[np.argsort(own.unit[queries], kind="stable")]
-    units, first, count = np.unique(own.unit[queries], return_index=True, return_counts=True)
+        queries = queries[data.lists[relevant.direction].depth[queries] > 0]
+    queries = queries[np.argsort(relevant.unit[queries], kind="stable")]
+    units, first, count = np.unique(relevant.unit[queries], return_index=True, return_counts=True)
     if not len(units):
         return units, first
     some = np.unique(np.linspace(0, len(units) - 1, min(most, len(units))).astype(np.int64))
@@ -221,115 +222,119 @@ def _scores(
     data: Input, direction: Direction, queries: Int, gallery: int, wide: bool
 ) -> Iterator[npt.NDArray[np.floating]]:
     """The (gallery,) scores of every query, computed in blocks."""
-    for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK))):
+    for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK_SCORES))):
         yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
 
 
-FIRST_QUERIES, ALL_QUERIES = 64, 512  # that are ranked at first, and if these leave a doubt
+FIRST_QUERIES, ALL_QUERIES = 64, 512  # queries ranked at first, and in case of doubt
 MAX_LISTS = 2048
-PARTS = 8  # of the rows, each tested by itself if rows have no ids
-PROCESSES = range(2, 17)  # processes that may have gathered their rows in another order
-OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
-MAX_P_VALUE = 1e-2  # corrected for all orders that are tried; in the right order another one gains next to nothing
-MAX_IMAGES_BY_WORDING = 2000  # images; their first captions are compared
-MAX_LIKE_PAIRS = 128  # pairs of captions of like wording
-MIN_COSINE = 0.2  # of the words of two such captions
-MIN_PLACE = 0.3  # mean place of their images, if own images are ten times nearer to the top
+ROW_PARTS = 8  # parts of the rows, each tested by itself if rows have no ids
+PROCESSES = range(2, 17)  # numbers of processes that may have gathered their rows in another order
+OFFSETS = (1, -1, 2, -2)  # rows by which all rows after a gap may be displaced
+MAX_P_VALUE = 1e-2  # corrected for all orders tried; if the order is right, another one gains next to nothing
+MAX_IMAGES_BY_WORDING = 2000  # images whose first captions are compared
+MAX_LIKE_PAIRS = 128  # pairs of captions with similar wording
+MIN_COSINE = 0.2  # between the words of two such captions
+MIN_MEAN_PLACE = 0.3  # mean place of their images, if the right images are ten times nearer to the top
 WORDS: dict[Direction | None, tuple[str, str]] = {
     "i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions"), ONE_WAY: ("query-to-corpus", "queries"),
 }  # fmt: skip
-NO_CAUSE = (
+UNKNOWN_CAUSE_FIX = (
     "check that images and texts are rows of the same items, that the ids belong to the rows, and that larger "
     "scores mean more similar; an untrained or collapsed model is at chance too"
 )
-ROWS = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
-OF_QUERIES = "give query_ids and corpus_ids, so that rows are matched by id"
-IDS = "save every id with the row of its item: ids and rows are in different orders"
-LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
-NEGATED = "give similarities (larger means more similar): negate the scores, or reverse the lists"
+ROWS_FIX = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
+QUERY_IDS_FIX = "give query_ids and corpus_ids, so that rows are matched by id"
+SAVE_IDS_FIX = "save every id with the row of its item: ids and rows are in different orders"
+LISTS_FIX = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
+NEGATED_FIX = "give similarities (larger means more similar): negate the scores, or reverse the lists"
 
-Suspicion = tuple[str, str]  # why input looks misread, and what to do about it
+Suspicion = tuple[str, str]  # the reason to think that input is misread, and the fix
 
 
 def check(data: Input, plan: Plan) -> None:
     """Refuse input that looks misread.
 
     Args:
-        data: scores, retrieved lists or the vectors of a saved index, and how they were read.
-        plan: the directions and the judgements that are measured; with ``trust`` a warning replaces the error.
+        data: scores, retrieved lists or the vectors of a saved index, with the order in which they were read.
+        plan: the directions and the judgements; with ``trust`` a warning replaces the error.
 
     Raises:
-        BadInput: so it is, and the input is not trusted.
+        BadInput: the input looks misread, and is not trusted.
     """
     split, trust = data.split, plan.request.trust
     if data.system is not None and not data.of_vectors and any(one.allowed is not None for one in data.candidates):
         return  # other pairs may have no scores
     if data.index:  # the vectors
-        own = {d: one.scorer for d, one in data.index.items()}
-        data = replace(data, lists=None, system=System.of(own.get("i2t"), own.get("t2i")))
+        relevant = {d: one.scorer for d, one in data.index.items()}
+        data = replace(data, lists=None, system=System.of(relevant.get("i2t"), relevant.get("t2i")))
     view = (
         "gt" if split.image_of is not None else next((m.view for m in plan.single if m.view in plan.judgements), None)
     )
     if view is None or min(split.shape) < MIN_IMAGES:
         return
     both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
-    # Captions are more queries than images, and have fewer candidates.
+    # There are more captions than images to use as queries, and they have fewer candidates.
     without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
-    with one_blas_thread():  # each thread computes its own product
-        owns = [Own(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
-        found = [one for own in owns if (one := suspect(data, own, own.direction == without_ids)) is not None]
-        if without_ids and not found and (others := of_others(data)):
-            found = [(others, ROWS)]
+    with one_blas_thread():  # threads of vsebench compute the products
+        each_direction = [RelevantItems(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
+        found = [
+            one
+            for relevant in each_direction
+            if (one := suspect(data, relevant, relevant.direction == without_ids)) is not None
+        ]
+        if without_ids and not found and (others := other_images(data)):
+            found = [(others, ROWS_FIX)]
     if found and not trust:
-        what, fix = next((one for one in found if one[1] != NO_CAUSE), found[0])
+        what, fix = next((one for one in found if one[1] != UNKNOWN_CAUSE_FIX), found[0])
         raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} evaluates it anyway")
     warn(*(what for what, _ in found))
 
 
-def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
-    """Why the input looks misread in a direction; None if it does not, or is too small to tell.
+def suspect(data: Input, relevant: RelevantItems, order: bool = False) -> Suspicion | None:
+    """The reason why the input looks misread in a direction; None without one, and for small samples.
 
     Args:
         data: scores or retrieved lists.
         own: the own items of the queries.
-        order: rank the complete sample although a few queries have a good recall, test its parts, and try the orders of
+        order: rank the complete sample even if a few queries have a good recall, test its parts, and try the orders of
             several processes and displaced rows.
     """
     listed = data.lists is not None
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
     for most in (MAX_LISTS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
-        found = sample(data, own, most, wide=most == ALL_QUERIES)
+        found = sample(data, relevant, most, wide=most == ALL_QUERIES)
         if len(found.best) < MIN_IMAGES:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
             break
-    as_read, words = own(*found.first), WORDS[data.split.way(own.direction)]
-    rows = OF_QUERIES if data.split.one_way else ROWS
-    by = "" if own.relevance.name == "gt" else f"{own.relevance.name}:"
+    as_read, words = relevant(*found.first), WORDS[data.split.way(relevant.direction)]
+    rows = QUERY_IDS_FIX if data.split.one_way else ROWS_FIX
+    by = "" if relevant.relevance.name == "gt" else f"{relevant.relevance.name}:"
     what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))}"
     if found.at_chance:
         expected = f"chance {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
-    if (better := _better(list(readings(data, own, found, order)), as_read, found.units)) is not None:
+    if (better := _better(list(readings(data, relevant, found, order)), as_read, found.units)) is not None:
         what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
-        fix = NEGATED if better.negated else LISTS if listed else rows if data.without_ids else IDS
+        fix = NEGATED_FIX if better.negated else LISTS_FIX if listed else rows if data.without_ids else SAVE_IDS_FIX
         return what, fix
     if found.at_chance:
-        return what, NO_CAUSE
+        return what, UNKNOWN_CAUSE_FIX
     part = _part_at_chance(found, words[0]) if order and not _is_poor(found) else ""
     return (part, rows) if part else None
 
 
 def _is_poor(found: Sample, margin: float = 0.0) -> bool:
-    """Whether R@10 is near chance, so that a few queries, or a part of the rows, do not tell."""
+    """Whether R@10 is near chance, so that a few queries or a part of the rows prove nothing."""
     chance = found.chance(10)
     return found.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
 
 
 def _part_at_chance(found: Sample, words: str) -> str:
-    """The message if consecutive images are at chance and the others are far from it; else empty."""
+    """A sentence if consecutive images are at chance while the others are far from it, else an empty string."""
     n = len(found.units)
-    width = max(MIN_IMAGES, n // PARTS)
+    width = max(MIN_IMAGES, n // ROW_PARTS)
     for start in range(0, n - width + 1, max(1, width // 2)):
         part = found.part(start, start + width)
         if part.at_chance:
@@ -343,10 +348,10 @@ class Reading(NamedTuple):
     """What queries find under another way to read the rows.
 
     Attributes:
-        words: what differs from the input as read, such as ``with the images in ascending id order``.
-        hits: (query,) whether the first item is an own one then.
+        words: the difference from the input as read, such as ``with the images in ascending id order``.
+        hits: (query,) whether the first item is then relevant.
         negated: the scores are negated, so that the last item is the first.
-        cases: ways that were tried to find it, for the correction of its p-value.
+        cases: number of ways tried to find it, for the correction of its p-value.
     """
 
     words: str
@@ -356,7 +361,7 @@ class Reading(NamedTuple):
 
 
 def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | None:
-    """The reading under which clearly more units find an own item first, or are found, by a sign test; else None.
+    """The reading under which clearly more units find a relevant item first (sign test), else None.
 
     Args:
         tried, as_read: by query.
@@ -371,23 +376,23 @@ def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | No
     return best if p < MAX_P_VALUE else None
 
 
-def readings(data: Input, own: Own, found: Sample, order: bool) -> Iterator[Reading]:
-    """What the first items of the queries of a sample are under other orders of the rows, and with another sign."""
+def readings(data: Input, relevant: RelevantItems, found: Sample, order: bool) -> Iterator[Reading]:
+    """The readings of a sample under other orders of the rows, and with negated scores."""
     images, texts = found.first
     for t, text in _orders(data, "caption"):
         for i, image in _orders(data, "image"):
             sides = ("queries", "corpus items") if data.split.one_way else ("images", "texts")
             how = " and ".join(f"the {side} {words}" for side, words in zip(sides, (i, t), strict=True) if words)
-            yield Reading(f"with {how}", own(image[images], text[texts]))
+            yield Reading(f"with {how}", relevant(image[images], text[texts]))
     negated = f"with the {'scores negated' if data.lists is None else 'lists reversed'}"
-    yield Reading(negated, own(*found.last), negated=True)
+    yield Reading(negated, relevant(*found.last), negated=True)
     if order:
-        yield from _gathered(data, own, images, texts)
-        yield from _displaced(data, own, images, texts)
+        yield from _gathered(data, relevant, images, texts)
+        yield from _displaced(data, relevant, images, texts)
 
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
-    """Row orders that are tried: a description, and (item,) the item that each would be. The first one is as read."""
+    """Possible row orders, the first as read: a description, and (item,) the item that each would be."""
     ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES["i2t"].index(side)]
     row, item = _row_and_item(rows, n := len(ids))
     times = n // n_image
@@ -410,8 +415,8 @@ def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
             yield f"in the order of the split and named {words}", np.argsort(order)
 
 
-def _gathered(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Reading]:
-    """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
+def _gathered(data: Input, relevant: RelevantItems, images: Int, texts: Int) -> Iterator[Reading]:
+    """Readings of rows computed by several processes, dealt one by one or in interleaved shares; sides without ids."""
     sizes, sides = data.split.shape, data.without_ids
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
     for count in PROCESSES:
@@ -419,24 +424,24 @@ def _gathered(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Readin
         for shares in (False, True):
             image = image_in[dealt(image_row[images], sizes[0], count, shares)] if "image" in sides else None
             if image is not None:
-                yield Reading(f"{words} (images)", own(image, texts))
+                yield Reading(f"{words} (images)", relevant(image, texts))
             for together in {1, max(1, sizes[1] // sizes[0])} if "caption" in sides else ():
                 text = text_in[dealt(text_row[texts], sizes[1], count, shares, together)]
-                yield Reading(f"{words} (texts)", own(images, text))
+                yield Reading(f"{words} (texts)", relevant(images, text))
                 if image is not None:
-                    yield Reading(words, own(image, text))
+                    yield Reading(words, relevant(image, text))
 
 
 def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) -> Int:
-    """(row,) the items in some rows of ``n``, which processes computed.
+    """(row,) the items in some of ``n`` rows that several processes computed.
 
     Args:
         rows: (row,) indices of rows.
-        n: rows in all.
-        processes: how many.
-        shares: every process computed a share of items that follow each other, and their rows alternate; otherwise
-            items were dealt to the processes in turn, and the rows of each follow each other.
-        together: items that were dealt, or alternate, as one.
+        n: total number of rows.
+        processes: number of processes.
+        shares: every process computed a share of consecutive items, and their rows alternate; otherwise items were
+            dealt to the processes in turn, and the rows of each process are consecutive.
+        together: number of items dealt, or alternating, as one.
     """
     units, at = -(-n // together), rows // together
     parts = -(-units // processes) if shares else processes
@@ -446,18 +451,18 @@ def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) ->
     return np.asarray(np.minimum((place * parts + part) * together + rows % together, n - 1), np.int64)
 
 
-def _displaced(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Reading]:
-    """All rows from some row on are one or two rows apart from their items: one is missing, or was repeated."""
+def _displaced(data: Input, relevant: RelevantItems, images: Int, texts: Int) -> Iterator[Reading]:
+    """Readings in which all rows after a missing or repeated row are shifted by one or two."""
     for side in data.without_ids:
         at, noun = (images, "image") if side == "image" else (texts, "text")
         order = np.argsort(at, kind="stable")
-        as_read = own(images, texts)[order]
+        as_read = relevant(images, texts)[order]
         for rows in OFFSETS:
             if side == "image":
-                moved = own(images + rows, texts)[order]
+                moved = relevant(images + rows, texts)[order]
             else:
-                moved = own(images, (texts + rows).clip(0, own.columns - 1))[order]
-            # The row from which on displacing them gains most.
+                moved = relevant(images, (texts + rows).clip(0, relevant.columns - 1))[order]
+            # The first row of the shift that gains most.
             gain = np.cumsum((moved.astype(np.int64) - as_read)[::-1])[::-1]
             begin, hits = int(gain.argmax()), np.empty(len(at), np.bool_)
             hits[order] = np.concatenate([as_read[:begin], moved[begin:]])
@@ -473,8 +478,8 @@ def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
     return row, np.argsort(row)
 
 
-def of_others(data: Input) -> str:
-    """Why the rows seem to belong to other images, judged by captions with similar wording; else empty."""
+def other_images(data: Input) -> str:
+    """The reason why the rows seem to belong to other images, by captions with similar wording; else empty."""
     split = data.split
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom" or split.image_of is None:
         return ""
@@ -485,8 +490,8 @@ def of_others(data: Input) -> str:
     texts, others = most_similar(split, captions or ())
     if len(texts) < MIN_IMAGES:
         return ""
-    as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
-    far = as_read.mean() >= MIN_PLACE and own.mean() <= as_read.mean() / 10
+    as_read, right = (_places(data, texts, images) for images in (others, split.owners[texts]))
+    far = as_read.mean() >= MIN_MEAN_PLACE and right.mean() <= as_read.mean() / 10
     if not far and of_mean(as_read - 0.5)[0] < CHANCE_P_VALUE:
         return ""
     return (

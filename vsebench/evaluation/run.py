@@ -211,21 +211,21 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
-    asked, started = request(**locals()), assemble.now()
-    check_input(asked)
-    sources = asked.beside
+    requested, started = request(**locals()), assemble.now()
+    check_input(requested)
+    sources = requested.beside
     with logged(), read_once():
-        data = system.read(asked)
+        data = system.read(requested)
         sources = [*data.sources, *sources]
-        if asked.save_run is not None:
-            refuse_overwriting(list(saved_run.files(Path(asked.save_run)).values()), sources)
-        plan = make_plan(data, asked)
+        if requested.save_run is not None:
+            refuse_overwriting(list(saved_run.files(Path(requested.save_run)).values()), sources)
+        plan = make_plan(data, requested)
         system.audit(data, plan.targets[0])
         report, observed, backend = run_evaluation(data, plan)
-    other = {"backend": backend} if backend != asked.backend else {}
-    report = assemble.attach(report, started, asked.threads, sources, backend, {**asked.settings, **other})
-    if asked.save_run is not None:
-        saved_run.write(Path(asked.save_run), data.split, observed, asked.kept)
+    other = {"backend": backend} if backend != requested.backend else {}
+    report = assemble.attach(report, started, requested.threads, sources, backend, {**requested.settings, **other})
+    if requested.save_run is not None:
+        saved_run.write(Path(requested.save_run), data.split, observed, requested.kept)
     return report
 
 

@@ -28,7 +28,7 @@ from ..rank.tops import ranks_after
 from ..relevance.gains import entries_of, of_pairs
 from ..results.model import printed
 from ..sets import owners
-from ..sets.items import TOGETHER, align_scores, uncomputed
+from ..sets.items import GATHER_FIX, align_scores, uncomputed
 from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestSet, Tops
 from . import binary
 from .inputs import Input, SecondScores, in_memory
@@ -89,7 +89,7 @@ def _matrix(
         )
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
-        raise BadInput(lost, where=where, fix=TOGETHER)
+        raise BadInput(lost, where=where, fix=GATHER_FIX)
     counts, _, _ = scored(scores, missing)
     each, (own, others), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
     if len(np.unique(each)) > 1 == len(np.unique(counts[other])):
@@ -101,7 +101,7 @@ def _matrix(
         what = (
             f"{unscored:,} of {len(each):,} {own}s have no score, as if the matrix came from one of several processes"
         )
-        raise BadInput(what, where=where, fix=TOGETHER)
+        raise BadInput(what, where=where, fix=GATHER_FIX)
     unnamed = [side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(owners.order_note("re-ranking", unnamed, split))
     known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T
@@ -230,15 +230,15 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
     """
     none, (own, other), split = np.isnan(scores), SIDES[direction], plan.split
     if plan.request.rerank_depth is not None:
-        lost, number, asked = none, int(none.sum()), scores.size
+        lost, number, required = none, int(none.sum()), scores.size
         what, behind = (
             f"{other}s that the first stage ranks first have no score",
             "are ranked after the items with a score",
         )
     else:
-        # as many as a query has scores for; some may be below the searched top
-        asked = int(given.each.sum())
-        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], asked - int((~none).sum())
+        # as many as a query has scores for, of which some are behind the top that is searched
+        required = int(given.each.sum())
+        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], required - int((~none).sum())
         what = f"scores are for {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
         behind = "keep the order of the first stage"
     if not number:
@@ -246,7 +246,7 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
     row, column = np.argwhere(lost)[0].tolist()
     item = split.side(other).ids[top.items[row, column]]
     first = f"{other} {item} of {own} {split.side(own).ids[row]}, at rank {column + 1}"
-    what = f"{number:,} of {asked:,} {what} (first without a score: {first})"
-    if number > MAX_MISSING * asked:
+    what = f"{number:,} of {required:,} {what} (first without a score: {first})"
+    if number > MAX_MISSING * required:
         raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")
     note(f"re-ranking, {direction}: {what}; they {behind}")

@@ -41,7 +41,7 @@ from ..signature import ENCODER
 from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
-from .misread import CHANCE_P_VALUE, own_images, sampled_queries
+from .misread import CHANCE_P_VALUE, ground_truth, sampled_queries
 from .request import PART_GRAMMAR, SELF, Given, Request
 
 # Scores, lists and options that a step cannot be combined with.
@@ -100,8 +100,8 @@ def _check(data: Input, request: Request) -> None:
         "folds": (f"the folds of {data.split.name}" * data.split.in_folds, f"leave it out, or {other}"),
         "no vectors": ("a score matrix" * (data.lists is None and not data.of_vectors), "give embeddings"),
         **{
-            name: (steps.get(name, spell(name)) * bool(asked), one)
-            for name, asked in (("fuse", request.fuse), *given.items())
+            name: (steps.get(name, spell(name)) * bool(requested), one)
+            for name, requested in (("fuse", request.fuse), *given.items())
         },
         "intra": (INTRA * request.intra, one),
         "save_run": (spell("save_run") * bool(request.save_run), one),
@@ -143,13 +143,13 @@ def _without_excluded(data: Input, request: Request) -> Input:
             raise BadInput(what, where=data.where, fix=f"leave out {spell(needs[0])}, or give finite scores")
         return replace(scorer, scores=scores)
 
-    forward, own = data.system.forward, data.system.own
-    if own is None or "i2t" in request.directions:
-        asked = [d for d in data.directions if d in request.directions]
-        forward = ranked_last(forward, sides_of(asked if own is None else DIRECTIONS[:1]))
-    if own is not None and "t2i" in request.directions:
-        own = ranked_last(own.T, BOTH[1:]).T
-    return replace(data, system=System(forward, own))
+    forward, backward = data.system.forward, data.system.separate_backward
+    if backward is None or "i2t" in request.directions:
+        requested = [d for d in data.directions if d in request.directions]
+        forward = ranked_last(forward, sides_of(requested if backward is None else DIRECTIONS[:1]))
+    if backward is not None and "t2i" in request.directions:
+        backward = ranked_last(backward.T, BOTH[1:]).T
+    return replace(data, system=System(forward, backward))
 
 
 def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
@@ -238,7 +238,7 @@ def fuse(data: Input, request: Request) -> Input:
         by_ids = {d: data.split.sides[d == DIRECTIONS[0]].ids if request.ties == DOCID else None for d in directions}
         fused = {d: _by_reciprocal_ranks([run[d] for run in runs], weights, by_ids[d]) for d in directions}
         return replace(data, lists=fused)
-    if all(one.system is not None and one.system.own is None for one in systems):
+    if all(one.system is not None and one.system.separate_backward is None for one in systems):
         directions = DIRECTIONS[:1]  # its scores serve both
     with finite("fuse"):
         sums = {d: weighted_sum([one.scorer(d) for one in systems], weights) for d in directions}
@@ -254,7 +254,7 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (
-        (NONE, NONE) if known else sampled_queries(data, own_images(data.split, direction), SAMPLED_QUERIES)
+        (NONE, NONE) if known else sampled_queries(data, ground_truth(data.split, direction), SAMPLED_QUERIES)
     )
     if len(of_image) < top_scored.MIN_IMAGES or items < top_scored.MIN_IMAGES:
         return
@@ -361,8 +361,8 @@ def by_id(data: Input, request: Request) -> Input:
     """
     taken = _taken(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
     assert taken.system is not None
-    own = taken.system.own
-    return replace(taken, system=System(_rounded(taken.system.forward), own and _rounded(own)))
+    backward = taken.system.separate_backward
+    return replace(taken, system=System(_rounded(taken.system.forward), backward and _rounded(backward)))
 
 
 def _rounded(scorer: Scorer) -> Scorer:

@@ -24,10 +24,10 @@ Scores = npt.NDArray[Any]
 MIN_IMAGES = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
 MIN_SHARE = 0.1  # of the scores that are equal, from which a constant is suspected
 WARN_SHARE = 0.5  # and from which it is warned of if nothing else shows what it stands for
-ROWS_OF_BLOCKS = 4096  # rows; their scored texts are compared
+MAX_ROWS_FOR_BLOCKS = 4096  # rows whose scored texts are compared
 SAMPLE_ROWS = 64  # rows in which the constant is searched
 MIN_SAME_SHARE = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
-CHUNK = 1 << 22  # scores compared at a time
+CHUNK_SCORES = 1 << 22  # scores compared at a time
 MIN_GAP_IN_RANGES = 10  # ranges of all other scores below these, from which a score stands for none
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
@@ -100,7 +100,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
 
 def _blocks(scores: Scores, value: float) -> int:
     """The number of groups of images that have scores for the same texts, and no other group has; 0 for others."""
-    masks = scores[: min(len(scores), ROWS_OF_BLOCKS)] != value
+    masks = scores[: min(len(scores), MAX_ROWS_FOR_BLOCKS)] != value
     distinct, count = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
     if not 1 < len(distinct) <= len(masks) / 4 or count.min() < 2:
         return 0
@@ -126,7 +126,7 @@ def scored(scores: Scores, missing: Any) -> tuple[dict[Direction, Int], float, f
     """How many scores the queries of each direction have, finite and not ``missing``, and the range of these scores."""
     of_images, of_texts = np.zeros(len(scores), np.int64), np.zeros(scores.shape[1], np.int64)
     low, high = np.inf, -np.inf
-    step = max(1, CHUNK // scores.shape[1])
+    step = max(1, CHUNK_SCORES // scores.shape[1])
     for start in range(0, len(scores), step):
         block = scores[start : start + step]
         block = block if block.dtype.kind == "f" else block.astype(np.float64)  # integers have no infinite bounds

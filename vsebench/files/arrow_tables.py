@@ -198,9 +198,9 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
 def _batches_of(shards: list[Path], schema: Any, names: list[str]) -> Iterator[Any]:
     """The batches of all shards of a table; raises BadInput for one with other columns."""
     for path in shards:
-        with _table(path) as (own, batches):
-            if not own.equals(schema):
-                what = f"has the columns {', '.join(own.names)}, and {shards[0].name} {', '.join(schema.names)}"
+        with _table(path) as (found, batches):
+            if not found.equals(schema):
+                what = f"has the columns {', '.join(found.names)}, and {shards[0].name} {', '.join(schema.names)}"
                 raise BadInput(what, where=path, fix="keep only the shards of one table in the folder")
             yield from batches(names)
 

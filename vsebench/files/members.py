@@ -114,7 +114,7 @@ IDS = (*(name for field in _NAMED for name in field.names), "ids", "id", "keys")
 _BESIDE = (*IDS, *CAPTIONS.names)
 _VECTORS = tuple(name for field in (IMAGES, TEXTS, QUERY_VECTORS, CORPUS_VECTORS) for name in field.names)
 _PART = re.compile(r"(.+?)[/_](?:batch_)?[0-9]{1,9}")  # of an array, and its number
-LEAST_PARTS = 4  # vectors, each under its id
+MIN_PARTS = 4  # vectors, each under its id
 
 
 _SUFFIX = re.compile(rf"_?(?:{'|'.join(_FORMS)})s?$")
@@ -179,7 +179,7 @@ def gathered(members: list[Member]) -> list[Member]:
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
     The entries of a list (``/``) are items with several vectors each if they have not as many rows in all as there are
     ids, and every entry has several rows or their lengths differ.
-    Vectors of one length, at least ``LEAST_PARTS`` and no other arrays in a group (or file), have their ids as names:
+    Vectors of one length, at least ``MIN_PARTS`` and no other arrays in a group (or file), have their ids as names:
     they are the array ``GROUP``, or ``vectors``, and their names are ``GROUP_ids``, or ``ids``.
     """
     groups: dict[str, list[Member]] = {}
@@ -203,7 +203,7 @@ def gathered(members: list[Member]) -> list[Member]:
             out.append(Member(group[:-1], shape, "list", 0, partial(np.empty, 0)))  # described, and never loaded
         elif group.endswith("#") and len(shapes) == 1 < len(found):
             out.append(_joined(group[:-1], found))
-        elif len(shapes) == 1 and len(found) >= LEAST_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
+        elif len(shapes) == 1 and len(found) >= MIN_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
             out.append(_joined(group or "vectors", found, rows=True))
             if names != [str(n) for n in range(len(names))]:  # a list has no ids
                 ids = np.array(names)

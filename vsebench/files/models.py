@@ -40,7 +40,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
     """
     for from_here in (True, False):
         try:
-            with _heard(what), compared(what) as weights:
+            with _recorded(what), compared(what) as weights:
                 return load(from_here), weights
         except VsebenchError:
             raise
@@ -98,36 +98,36 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-class _Heard(logging.Handler):
+class _Recorder(logging.Handler):
     """What libraries log."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record; ``weights.compared`` replaces the report of transformers on names of weights."""
-        if "LOAD REPORT" not in (said := record.getMessage()):
-            self.said.append(said)
+        """Keep a record; the report of transformers on names of weights is that of ``weights.compared``."""
+        if "LOAD REPORT" not in (messages := record.getMessage()):
+            self.messages.append(messages)
 
 
 @contextlib.contextmanager
-def _heard(what: str) -> Iterator[None]:
+def _recorded(what: str) -> Iterator[None]:
     """No progress bars and no log of the libraries; what they say of weights is a warning."""
-    heard = _Heard()
+    recorder = _Recorder()
     loggers = [logging.getLogger(name) for name in (None, "transformers", "sentence_transformers")]
     handlers = [logger.handlers for logger in loggers]
     try:
         for logger in loggers:
-            logger.handlers = [heard]
+            logger.handlers = [recorder]
         with _without_bars(), warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             yield
     finally:
         for logger, before in zip(loggers, handlers, strict=True):
             logger.handlers = before
-    said = [*heard.said, *(str(w.message) for w in raised if w.category is UserWarning)]
-    warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in said if _OF_WEIGHTS.search(text)))
+    messages = [*recorder.messages, *(str(w.message) for w in raised if w.category is UserWarning)]
+    warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in messages if _OF_WEIGHTS.search(text)))
 
 
 @contextlib.contextmanager

@@ -215,13 +215,13 @@ def _direction(pairs: Pairs, test: TestSet) -> Direction:
         )
         fix = f"{pairs.kind.state}, and check the ids"
         if all(side.numbered for side in test.sides) and max(found.values()) < 0.5:
-            both = f"{_given(QUERIES)} for queries and a corpus, else {_given(('image', 'text'))}"
+            both = f"{_id_options(QUERIES)} for queries and a corpus, else {_id_options(('image', 'text'))}"
             fix = f"give the ids of the rows: {both}"
         raise BadInput(what, where=pairs.where, fix=fix)
     return "i2t" if found["i2t"] > found["t2i"] else "t2i"
 
 
-def _given(sides: tuple[str, str]) -> str:
+def _id_options(sides: tuple[str, str]) -> str:
     """The options with the ids of rows."""
     return " and ".join(spell(f"{side}_ids", "FILE") for side in sides)
 
@@ -264,5 +264,5 @@ def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split:
             what += ", also not as the numbers that M-BEIR saves" * (not side.numbered)
         fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
         if side.numbered and side.name in QUERIES:
-            fix = f"save the ids with the vectors, or give {_given(QUERIES)}: without them ids are rows, from 0"
+            fix = f"save the ids with the vectors, or give {_id_options(QUERIES)}: without them ids are rows, from 0"
         raise BadInput(what, where=where, fix=fix)

@@ -383,7 +383,7 @@ def _in_order(
     used = by_rank if by_ranks else pairs.iloc[np.lexsort((pairs["tied"], -score, pairs["query"]))]
     ended, notes = used.loc[used["item"] == end, "query"].nunique(), list[str]()
     if ended:
-        wrong = set(_before_others(used, end)) & set(_before_others(by_rank, end))
+        wrong = set(_ended_early(used, end)) & set(_ended_early(by_rank, end))
         if wrong:
             what = f"query '{queries[min(wrong)]}' has -1 before other items"
             raise BadInput(what, where=source.where, fix="leave -1 out, or write it only at the end of a list")
@@ -425,8 +425,8 @@ def _in_order(
     return used.copy(), ended, tuple(f"{Path(source.where).name}: {note}" for note in notes), doubt
 
 
-def _before_others(lists: pd.DataFrame, end: int) -> Any:
-    """The queries that list the item ``end`` before another one."""
+def _ended_early(lists: pd.DataFrame, end: int) -> Any:
+    """The queries whose lists have the item ``end`` before another one."""
     after = lists.groupby("query", sort=False)["item"].shift(-1)
     return lists.loc[(lists["item"] == end) & after.notna() & (after != end), "query"]
 

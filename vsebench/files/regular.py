@@ -19,7 +19,7 @@ from ..errors import BadInput, VsebenchError, closest, first_line
 from ..options import spell
 
 WEB_PAGE = (b"<!doctype", b"<html", b"<?xml")  # how one begins, in lower case
-AGAIN = "write or download the file again"
+REWRITE_FIX = "write or download the file again"
 # The files in the folder of a training run, which the trainer writes.
 ABOUT, SCHEMA = "run.json", "vsebench/run/1"
 LAST = "last.safetensors"  # the checkpoint of the last epoch
@@ -93,8 +93,8 @@ def guarded(check: Callable[[Path], object]) -> Iterator[None]:
 
 
 @contextmanager
-def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = AGAIN) -> Iterator[None]:
-    """Turn any error of a library that reads a file into one BadInput with the file and ``what``."""
+def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = REWRITE_FIX) -> Iterator[None]:
+    """Turn what a library raises while it reads a file into one BadInput that names the file and says ``what``."""
     try:
         yield
     except VsebenchError:

@@ -94,8 +94,8 @@ def cxc_task(ratings: CxcRatings, split: TestSet) -> Task:
             )
         columns.append(found)
     subsets: dict[str, Bool | None] = {"all": None}
-    if ratings.own.any() and not ratings.own.all():
-        subsets["non-GT"] = ~ratings.own
+    if ratings.ground_truth.any() and not ratings.ground_truth.all():
+        subsets["non-GT"] = ~ratings.ground_truth
     left, right = columns
     origin = frozen(split.owners)
     return Task(ratings.task.upper(), split, sides, left, right, ratings.score[:, None], origin, subsets)

@@ -16,7 +16,7 @@ from ..types import Float, Int, TestSet
 from .protocols import PairGain, Task
 
 BINARY = "binary"
-BLOCK = 1 << 20  # pairs of a call; large, as some relevances process all items for every call
+PAIRS_PER_CALL = 1 << 20  # pairs of a call; large, as some relevances process all items for every call
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,10 @@ def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
 
     def gain(images: Int, captions: Int) -> Float:
         with one_blas_thread():
-            starts = range(0, len(images), BLOCK)
-            parts = [gains.at(images[s : s + BLOCK], captions[s : s + BLOCK, None])[:, 0] for s in starts]
+            starts = range(0, len(images), PAIRS_PER_CALL)
+            parts = [
+                gains.at(images[s : s + PAIRS_PER_CALL], captions[s : s + PAIRS_PER_CALL, None])[:, 0] for s in starts
+            ]
         return np.concatenate(parts).astype(np.float64)
 
     return OfPairs(name, gain, tuple(gains.settings.items()))

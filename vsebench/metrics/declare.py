@@ -197,9 +197,11 @@ def _named(template: str) -> tuple[Family | None, Family | None]:
 
     Other capitals are accepted if they fit one metric only.
     """
-    same = [(name, f) for f in _FAMILIES for name in (f.template, *f.aliases) if name.lower() == template.lower()]
-    exact = [(name, f) for name, f in same if name == template]
-    found = exact or (same if len({name for name, _ in same}) == 1 else [])
+    same_spelling = [
+        (name, f) for f in _FAMILIES for name in (f.template, *f.aliases) if name.lower() == template.lower()
+    ]
+    exact = [(name, f) for name, f in same_spelling if name == template]
+    found = exact or (same_spelling if len({name for name, _ in same_spelling}) == 1 else [])
     binary, graded = (next((f for _, f in found if f.graded == reads), None) for reads in (False, True))
     return binary, graded
 
@@ -264,16 +266,16 @@ def metric(
 
     def declare(compute: Compute) -> Compute:
         parameters = tuple(inspect.signature(compute).parameters)
-        own = dict(options or {})
+        extra = dict(options or {})
         if read := [name for name in ("ranks", "judged", "occurrences") if name in parameters]:
-            _refuse_unknown(template, parameters, (read[0], "k", *own) if read[0] != "occurrences" else read)
-            _declare(Family(template, compute, False, formula, cite, options=own, **facts))
+            _refuse_unknown(template, parameters, (read[0], "k", *extra) if read[0] != "occurrences" else read)
+            _declare(Family(template, compute, False, formula, cite, options=extra, **facts))
             return compute
-        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *own))
+        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *extra))
         others = tuple(c for c in CAPTIONS if c != captions)
         which = Option((captions, *others), f"first: {CAPTIONS['first']}")
         candidates = {"gt": WITHOUT_GROUND_TRUTH, "captions": which, "on": FOLDS}
-        _declare(Family(template, compute, True, formula, cite, options={**own, **candidates}, **facts))
+        _declare(Family(template, compute, True, formula, cite, options={**extra, **candidates}, **facts))
         return compute
 
     return declare

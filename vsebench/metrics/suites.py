@@ -38,7 +38,7 @@ class Suite:
 
 
 JUDGED = ("R@1", "R-P", "mAP@R")  # of judgements that know several positives of a query
-ALONE = ("nDCG@10", "Recall@10", "R@1", "mAP")  # of judgements that alone say what is relevant
+JUDGED_ONLY_METRICS = ("nDCG@10", "Recall@10", "R@1", "mAP")  # of judgements that alone say what is relevant
 INTRA = "cxc-intra"
 SUITES: dict[str, Suite] = {
     s.name: s
@@ -194,9 +194,9 @@ def _one(word: str, default: str) -> Metric:
 def default_words(views: Sequence[str], own: Sequence[str] = (), alone: bool = False) -> list[str]:
     """What is measured if no metric is named: the headline suites of the split and the judgements of the user.
 
-    Judgements alone are measured by ``ALONE``.
+    Judgements alone are measured by ``JUDGED_ONLY_METRICS``.
     """
     if alone:
-        own = [f"{view}:{name}" for view in own for name in ALONE]
+        own = [f"{view}:{name}" for view in own for name in JUDGED_ONLY_METRICS]
     recall = ["recall"] if "gt" in views else []
     return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *own]

@@ -11,9 +11,9 @@ import torch
 from ..errors import DeviceFault, DeviceMemory, first_line, is_of_torch
 from ..options import spell
 
-SHARES = (1, 8)  # of what is computed together, one after the other where the device has too little memory
+MEMORY_SHARES = (1, 8)  # of what is computed together, one after the other where the device has too little memory
 # Of errors that are no OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
-WANT = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
+OUT_OF_MEMORY_MESSAGES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 Made = TypeVar("Made")
 
 
@@ -27,7 +27,7 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
     Raises:
         DeviceMemory: the memory is not enough for the smaller pieces either.
     """
-    for share in SHARES:
+    for share in MEMORY_SHARES:
         try:
             return work(share)
         except RuntimeError as error:
@@ -63,7 +63,7 @@ def device_faults(device: Any) -> Iterator[None]:
 
 def is_want(error: RuntimeError) -> bool:
     """Whether an error of torch is want of memory."""
-    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in WANT)
+    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY_MESSAGES)
 
 
 def full_precision() -> Callable[[], None]:
@@ -77,7 +77,7 @@ def full_precision() -> Callable[[], None]:
         _set_older("highest", False)
         return lambda: _set_older(*before)
     each = (backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul, backends.mkldnn.conv)
-    found = [(operation, _own(operation)) for operation in each]
+    found = [(operation, _explicit_precision(operation)) for operation in each]
     for operation in each:
         operation.fp32_precision = "ieee"
 
@@ -93,7 +93,7 @@ def _set_older(products: str, convolutions: bool) -> None:
     torch.backends.cudnn.allow_tf32 = convolutions
 
 
-def _own(operation: Any) -> str:
+def _explicit_precision(operation: Any) -> str:
     """The precision that is set for an operation on a device; ``none`` where it is the one of all operations."""
     value = operation.fp32_precision
     operation.fp32_precision = "none"

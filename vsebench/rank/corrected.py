@@ -63,14 +63,14 @@ def qb(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float 
 
 def _lowered(scorer: Scorer, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    return weighted_sum([scorer], [1.0], [(queries, -settled(gallery, scorer.magnitude))])
+    return weighted_sum([scorer], [1.0], [(queries, -rounded_offsets(gallery, scorer.magnitude))])
 
 
-def settled(values: Float, size: float) -> Float:
+def rounded_offsets(values: Float, size: float) -> Float:
     """(item,) offsets, rounded so that they do not depend on the machine.
 
-    They have ``DIGITS`` decimals for scores up to ``size`` 1, and decimals in proportion to other sizes: scores times a
-    power of two have offsets times that power.
+    They have ``DIGITS`` decimals for scores up to ``size`` 1, and proportional decimals for other sizes: if scores are
+    multiplied by a power of two, offsets are too.
     """
     size = max(size, float(np.abs(values).max(initial=0)))
     scale = 2.0 ** np.round(np.log2(size)) if size else 1.0
@@ -95,7 +95,7 @@ def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
-    out, prior = np.empty(scorer.shape), settled(log_sums(bank, beta) / beta, scorer.magnitude) * beta
+    out, prior = np.empty(scorer.shape), rounded_offsets(log_sums(bank, beta) / beta, scorer.magnitude) * beta
     for start, block in blocks(scorer):
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)

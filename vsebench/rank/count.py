@@ -2,7 +2,7 @@
 
 Queries are rows of a tile; if the columns are queries too, strips of the transposed tile are counted in the same
 way. A relevant pair has a canonical score and two thresholds around it; a score between these is compared in float64
-(``kernels.count`` lists them, ``Counter.settle`` compares).
+(``kernels.count`` lists them, ``Counter.compare_exactly`` compares).
 
 Counting compares every relevant item with every candidate of its query. Queries with many relevant items are ordered
 instead (``order``), as are the items that are allowed, and the places of the relevant ones are read.
@@ -26,7 +26,7 @@ from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..types import EVERYTHING, NONE, Bool, Both, Candidates, Float, Int, Observation, Ranks, Relevance
 from . import kernels
-from .order import PART, REFERENCE, TOGETHER, Lists, Order, exact_scores, listed, top_lists
+from .order import PART_SCORES, QUERIES_PER_TILE, REFERENCE, Lists, Order, exact_scores, listed, top_lists
 from .ranks import ranks_from_counts
 from .scorers import Range, Scorer, System
 from .ties import check_ties
@@ -36,8 +36,8 @@ from .tops import ranks as ranks_of_lists
 Array = npt.NDArray[Any]
 TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
-STRIP, STRIP_BYTES = TOGETHER, 4 << 20  # columns of a tile that are transposed together, and their size
-OPEN = 1 << 16  # pairs that a thread compares by canonical score together
+STRIP, STRIP_BYTES = QUERIES_PER_TILE, 4 << 20  # columns of a tile that are transposed together, and their size
+PAIRS_PER_CALL = 1 << 16  # pairs that a thread compares by canonical score together
 MAX_COUNTED_PAIRS = 64  # of a query, relevant or excluded; queries with more are ordered
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
 ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
@@ -67,7 +67,7 @@ class Targets:
 
     def of(self, rows: Bool) -> Targets:
         """The targets of some of the judged queries, (judged,)."""
-        return replace(self, relevance=taken(self.relevance, rows))
+        return replace(self, relevance=of_queries(self.relevance, rows))
 
 
 class Consumer(Protocol):
@@ -96,7 +96,7 @@ def count(
     progress: Progress | None = None,
     scan: Scan | None = None,
     dense: Order | None = REFERENCE,
-    beside: Both[Sequence[Consumer]] = ((), ()),
+    consumers: Both[Sequence[Consumer]] = ((), ()),
 ) -> Both[dict[str, Ranks]]:
     """Rank every relevant pair, in one pass over the scores if both directions share them.
 
@@ -109,7 +109,7 @@ def count(
         progress: called with (tiles done, tiles in all).
         scan: of another back-end, see ``backends``.
         dense: what orders queries with many relevant items; None counts their pairs too.
-        beside: further consumers of the tiles of the rows, and of the columns, for numpy's ``scan``.
+        consumers: other readers of the tiles of the rows and of the columns; only the scan of numpy calls them.
 
     Returns:
         The ranks by view.
@@ -125,16 +125,16 @@ def count(
     sides = [_Side(scorer, own, threads, dense) for scorer, own in zip(system.both, targets, strict=True)]
     pairs, ordered = (sum(size) for size in zip(*(one.sizes for one in sides), strict=True))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
-    require((ordered + bool(ordered) * threads * PART) * ORDERED_BYTES)
+    require((ordered + bool(ordered) * threads * PART_SCORES) * ORDERED_BYTES)
     rows, columns = (one.counters() for one in sides)
     scan = scan or scan_tiles
-    of_rows, of_columns = [*rows, *beside[0]], [*columns, *beside[1]]
-    if system.own is None and (rows or columns):
+    of_rows, of_columns = [*rows, *consumers[0]], [*columns, *consumers[1]]
+    if system.separate_backward is None and (rows or columns):
         scan(system.forward, of_rows, of_columns, threads, tile_shape, progress)
-    if system.own is not None and rows:
+    if system.separate_backward is not None and rows:
         scan(system.forward, of_rows, [], threads, tile_shape, progress)
-    if system.own is not None and columns:
-        scan(system.own, of_columns, [], threads, tile_shape, progress)
+    if system.separate_backward is not None and columns:
+        scan(system.separate_backward, of_columns, [], threads, tile_shape, progress)
     return sides[0].ranks(rows, ties), sides[1].ranks(columns, ties)
 
 
@@ -199,8 +199,8 @@ def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:
     )  # fmt: skip
 
 
-def taken(relevance: Relevance, rows: Bool) -> Relevance:
-    """The judgements of some of the queries; ``rows`` is (judged,)."""
+def of_queries(relevance: Relevance, rows: Bool) -> Relevance:
+    """The judgements of some of the queries; ``rows`` is (judged,) bool."""
     if rows.all():
         return relevance
     indptr = np.concatenate([[0], np.cumsum(relevance.found[rows])])
@@ -216,7 +216,7 @@ def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: i
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
     gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
     step, jobs = (
-        min(order.together(gallery, gallery), max(1, PART // gallery)),
+        min(order.together(gallery, gallery), max(1, PART_SCORES // gallery)),
         list[tuple[list[Targets], Int]](),
     )
     for group in (galleries, *([t] for t in dense if t.candidates.allowed is not None)):
@@ -375,14 +375,14 @@ class Counter:
         t, counts = self.pairs, self.counts[:, part]
         if t.indptr[q0] == t.indptr[q0 + len(tile)]:
             return
-        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, OPEN), np.int64)
+        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, PAIRS_PER_CALL), np.int64)
         while at[0] < len(tile):
             n = kernels.count(tile, q0, g0, at, t.indptr, t.item, t.high, t.low, t.first, t.last, *counts, pair, other)
             if n:
-                self.settle(pair[:n], other[:n], counts)
+                self.compare_exactly(pair[:n], other[:n], counts)
 
-    def settle(self, pair: Int, other: Int, counts: Array) -> Float:
-        """Compare the canonical scores of (n,) gallery indices with the scores of pairs; returns the former.
+    def compare_exactly(self, pair: Int, other: Int, counts: Array) -> Float:
+        """Compare the canonical scores of (n,) items with those of pairs, and return the former.
 
         ``counts`` is (3, pair), increased.
         """
@@ -406,7 +406,7 @@ class Counter:
         at = np.arange(len(pair)) + (excluded.indptr[query + 1] - end)[pair]
         item, of = excluded.indices[at].astype(np.int64), query[pair]
         counted = (self.pairs.first[of] <= item) & (item < self.pairs.last[of])  # the others are of another fold
-        self.settle(where[pair[counted]], item[counted], out)
+        self.compare_exactly(where[pair[counted]], item[counted], out)
         return found - out[:, where]
 
 
@@ -502,9 +502,9 @@ def observe(
     """
     threads = threads or default_threads()
     sides = system.both
-    for own, scorer, side in zip(among, sides, ("rows", "columns"), strict=True):
-        check_candidates(own, f"the {side}", *scorer.shape)
-    if needed is not None and all(own.everything for own in among):
+    for candidates, scorer, side in zip(among, sides, ("rows", "columns"), strict=True):
+        check_candidates(candidates, f"the {side}", *scorer.shape)
+    if needed is not None and all(candidates.everything for candidates in among):
         check_ties(ties)
         check_targets(system, targets)
         each = zip(sides, targets, depth, needed, strict=True)
@@ -513,22 +513,22 @@ def observe(
     passed: list[Lists | None] = [None, None]
     if any(targets) and scan in (None, scan_tiles) and order is None:  # lists from the tiles that are counted
         shapes = [tile_shape or tiles(scorer.shape, 4, threads) for scorer in sides]
-        queries = shapes[0][0], shapes[0][1] if system.own is None else shapes[1][0]  # of a tile
+        queries = shapes[0][0], shapes[0][1] if system.separate_backward is None else shapes[1][0]  # of a tile
         passed = [
-            Lists(scorer, k, size) if own.everything and Lists.fit(scorer, k) else None
-            for scorer, k, size, own in zip(sides, depth, queries, among, strict=True)
+            Lists(scorer, k, size) if candidates.everything and Lists.fit(scorer, k) else None
+            for scorer, k, size, candidates in zip(sides, depth, queries, among, strict=True)
         ]
-    beside_rows, beside_columns = ([] if one is None else [one] for one in passed)
+    row_lists, column_lists = ([] if one is None else [one] for one in passed)
     ranks = count(
         system, targets, ties=ties, threads=threads, tile_shape=tile_shape, progress=progress, scan=scan,
-        dense=order or REFERENCE, beside=(beside_rows, beside_columns),
+        dense=order or REFERENCE, consumers=(row_lists, column_lists),
     )  # fmt: skip
     found = []
-    for scorer, known, k, one, own in zip(sides, ranks, depth, passed, among, strict=True):
+    for scorer, known, k, one, candidates in zip(sides, ranks, depth, passed, among, strict=True):
         top = one.finish(threads) if one is not None and one.complete else None
         if top is None and k:
-            told = None if any(targets) else progress
-            top = top_lists(scorer, k, threads=threads, by=order, progress=told, among=own)
+            bar = None if any(targets) else progress
+            top = top_lists(scorer, k, threads=threads, by=order, progress=bar, among=candidates)
         found.append(Observation(known, top))
     return found[0], found[1]
 

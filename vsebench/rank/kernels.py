@@ -17,7 +17,7 @@ LANES = 32  # partial sums of the canonical product; enough to keep the vector u
 SPAN = (
     128  # scores of a row that are compared with a threshold in one loop, whose trip count is constant: a vector loop
 )
-SQUARE = 32  # rows and columns that are transposed together
+SQUARE_ROWS = 32  # rows and columns that are transposed together
 
 
 @nb.njit(nogil=True)
@@ -118,8 +118,8 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
 @nb.njit(nogil=True)
 def transpose(tile, first, last, out):
     """The columns ``first:last`` of a tile as the rows of ``out``, in squares that fit the cache."""
-    for r in range(0, tile.shape[0], SQUARE):
-        for c in range(first, last, SQUARE):
-            for j in range(c, min(c + SQUARE, last)):
-                for i in range(r, min(r + SQUARE, tile.shape[0])):
+    for r in range(0, tile.shape[0], SQUARE_ROWS):
+        for c in range(first, last, SQUARE_ROWS):
+            for j in range(c, min(c + SQUARE_ROWS, last)):
+                for i in range(r, min(r + SQUARE_ROWS, tile.shape[0])):
                     out[j - first, i] = tile[i, j]

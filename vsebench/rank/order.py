@@ -33,19 +33,19 @@ from .scorers import UNIT_ROUNDOFF, Scorer, Some
 from .tops import is_candidate
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
-SHALLOW = 64  # depth up to which float32 products are sorted
+MAX_SHALLOW_DEPTH = 64  # depth up to which float32 products are sorted
 MIN_SCORES_PER_NEAR_TIE = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
-PART = 1 << 20  # scores of complete galleries that are computed together
-QUERIES, ITEMS = 512, 4096  # of a float32 product; only its top is read
-TOGETHER = 256  # queries; a tile is added to their lists at once
-SPARE = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
-CROWDED = 16  # times as many as k: then near-ties are settled
-WIDE = 512  # items that are converted to float64 together
-PAIRS = 1 << 18  # pairs that are scored together
+PART_SCORES = 1 << 20  # scores of complete galleries that are computed together
+QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
+QUERIES_PER_TILE = 256  # queries to whose lists a tile is added together
+SPARE_ITEMS = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
+MAX_CANDIDATES_PER_K = 16  # items kept of a query, in multiples of k; with more, near-ties are resolved
+ITEMS_PER_CONVERSION = 512  # items that are converted to float64 together
+PAIRS_PER_CALL = 1 << 18  # pairs that are scored together
 ENTRY_BYTES = 24  # memory for an item of a list
 HELD_BYTES = 512 << 20  # of the items that all queries keep at once, where lists are made from tiles
 BOUND_MARGIN = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
-TINY = 1e-37  # covers what float32 numbers lose below their normal range
+UNDERFLOW_MARGIN = 1e-37  # covers what float32 numbers lose below their normal range
 
 Array = npt.NDArray[Any]
 Items = npt.NDArray[np.int32]
@@ -87,12 +87,12 @@ class Order:
 
 def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
     """Whether so many of the items of a gallery are best ordered by float64 products."""
-    return not scorer.canonical and k > max(SHALLOW, gallery // MIN_SCORES_PER_NEAR_TIE)
+    return not scorer.canonical and k > max(MAX_SHALLOW_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE)
 
 
 def together(gallery: int, k: int) -> int:
     """How many queries ``order`` best orders together."""
-    return max(1, PART // gallery) if k > max(SHALLOW, gallery // MIN_SCORES_PER_NEAR_TIE) else QUERIES
+    return max(1, PART_SCORES // gallery) if k > max(MAX_SHALLOW_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE) else QUERIES
 
 
 def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> Tops:
@@ -127,13 +127,13 @@ class Best:
         self.bound, self.seen = float32_bound(scorer, queries), 0
         self._parts: list[Found] = []  # what can be among the k best so far
         self._least: Vectors | None = None  # the least score of such an item, once there are k
-        self._settled: Tops | None = None  # the order, once near-ties are so many that they fill the memory
+        self._complete: Tops | None = None  # the order, once near-ties are so many that they fill the memory
         self._lock = threading.Lock()
 
     def add(self, tile: Array, start: int) -> None:
         """Add (query, item) scores of items from position ``start`` on."""
         with self._lock:
-            if self._settled is not None:
+            if self._complete is not None:
                 self.seen += tile.shape[1]
                 return
         items, scores, count, least = candidates(tile, min(self.k, tile.shape[1]), self.bound, self._least)
@@ -141,23 +141,23 @@ class Best:
         part[0][...] += np.int32(start)
         with self._lock:
             self.seen += tile.shape[1]
-            if self._settled is not None:
+            if self._complete is not None:
                 return
             if not self._parts and tile.shape[1] >= self.k:
                 self._least = least
             self._parts.append(part)
-            if sum(one[0].shape[1] for one in self._parts) > 2 * self.k + SPARE:
+            if sum(one[0].shape[1] for one in self._parts) > 2 * self.k + SPARE_ITEMS:
                 held, self._least = _joined(self._parts, self.k, self.bound)
                 self._parts = [held]
-                if held[0].shape[1] > CROWDED * (self.k + SPARE):
-                    self._settled, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
+                if held[0].shape[1] > MAX_CANDIDATES_PER_K * (self.k + SPARE_ITEMS):
+                    self._complete, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
 
     def finish(self) -> Tops:
         """The order of what has been added, which is the gallery."""
-        if self._settled is not None:
-            return self._settled
+        if self._complete is not None:
+            return self._complete
         found = _sorted(*_joined(self._parts, self.k, self.bound)[0])
-        return settled(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
+        return resolve_ties(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
 
 
 class Lists:
@@ -175,20 +175,24 @@ class Lists:
         queries, self.gallery = scorer.shape
         self.scorer, self.k = scorer, min(k, self.gallery)
         ends = np.minimum(np.arange(0, queries, size) + size, queries).tolist()
-        edges = [(a, min(a + TOGETHER, end)) for end in ends for a in range((end - 1) // size * size, end, TOGETHER)]
+        edges = [
+            (a, min(a + QUERIES_PER_TILE, end))
+            for end in ends
+            for a in range((end - 1) // size * size, end, QUERIES_PER_TILE)
+        ]
         self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
-        """Add (query, item) scores, starting at the given query and item."""
-        for a in range(0, len(tile), TOGETHER):
-            self.parts[q0 + a].add(tile[a : a + TOGETHER], g0)
+        """Add (query, item) scores, of which the first query and item are given."""
+        for a in range(0, len(tile), QUERIES_PER_TILE):
+            self.parts[q0 + a].add(tile[a : a + QUERIES_PER_TILE], g0)
 
     @staticmethod
     def fit(scorer: Scorer, k: int) -> bool:
         """Whether lists are best made so: from float32 scores, in little memory."""
         queries, gallery = scorer.shape
         shallow = not (scorer.canonical or is_deep(scorer, k, gallery))
-        return shallow and k > 0 and queries * (2 * k + SPARE) * 8 <= HELD_BYTES
+        return shallow and k > 0 and queries * (2 * k + SPARE_ITEMS) * 8 <= HELD_BYTES
 
     @property
     def complete(self) -> bool:
@@ -223,12 +227,14 @@ def float64_bound(scorer: Scorer, queries: Int) -> ErrorBound:
 
     Rounding adds 2^-24 of the number that is rounded.
     """
-    return ErrorBound(BOUND_MARGIN * UNIT_ROUNDOFF, BOUND_MARGIN * (scorer.wide_error[queries] + TINY), BEST)
+    return ErrorBound(
+        BOUND_MARGIN * UNIT_ROUNDOFF, BOUND_MARGIN * (scorer.wide_error[queries] + UNDERFLOW_MARGIN), BEST
+    )
 
 
 def float64_rows(scorer: Scorer, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
     """(query, gallery) float64 products of some queries and items, centred and rounded to float32, and the bound."""
-    n, step = size_of(scorer, gallery), WIDE
+    n, step = size_of(scorer, gallery), ITEMS_PER_CONVERSION
     values, centre = np.empty((len(queries), n), np.float32), np.zeros((len(queries), 1))
     for a in range(0, n, step):
         items = slice(a, a + step) if gallery is None else gallery[a : a + step]
@@ -251,11 +257,11 @@ def complete_order(scorer: Scorer, queries: Int, k: int, gallery: Int | None) ->
             with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties of the given scores
                 values = given.astype(np.float32, copy=False)
         found = best_of(values, k, bound)
-        parts.append(settled(scorer, found, some, k, bound, gallery, given))
+        parts.append(resolve_ties(scorer, found, some, k, bound, gallery, given))
     return Tops.joined(parts)
 
 
-def settled(
+def resolve_ties(
     scorer: Scorer,
     found: Found,
     queries: Int,
@@ -266,7 +272,7 @@ def settled(
 ) -> Tops:
     """The k best of some queries in canonical order, from their order by float32 scores.
 
-    Where near-ties are so many that a float64 product is the faster way, it is from one, unless the scores are.
+    If near-ties are so many that a float64 product is faster, the order comes from that product.
 
     Args:
         scorer, queries, k, gallery: as for ``order``.
@@ -321,7 +327,7 @@ def listed(
         found = (by or REFERENCE).of(scorer, queries, min(k + most, n) if among.fold is None else n, gallery)
         items = found.entries if gallery is None else gallery[found.entries]
         return found if among.everything else found.keep(is_candidate(among, queries[found.row], items)).cut(k)
-    width = int(np.diff(among.allowed.indptr)[queries].max(initial=0)) * (PART // PAIRS)
+    width = int(np.diff(among.allowed.indptr)[queries].max(initial=0)) * (PART_SCORES // PAIRS_PER_CALL)
     return Tops.joined([_of_allowed(scorer, some, among, gallery).cut(k) for some in parts_of(queries, width)])
 
 
@@ -367,7 +373,7 @@ def top_lists(
         raise UsageError(f"list depth {k} is below 1", fix="give a depth of at least 1")
     queries, gallery = scorer.shape
     by, k = by or REFERENCE, min(k, gallery)
-    require(queries * k * ENTRY_BYTES + threads * PART * ENTRY_BYTES)
+    require(queries * k * ENTRY_BYTES + threads * PART_SCORES * ENTRY_BYTES)
     step, found = max(1, min(by.together(gallery, k), -(-queries // threads))), dict[int, Tops]()
 
     def work(start: int) -> None:
@@ -384,11 +390,11 @@ def scores_of(scorer: Scorer, threads: int) -> Callable[[Tops], Float]:
         found = np.empty(len(lists.entries))
 
         def score(start: int) -> None:
-            part = slice(start, min(start + PAIRS, len(found)))
+            part = slice(start, min(start + PAIRS_PER_CALL, len(found)))
             row = np.searchsorted(lists.start, np.arange(part.start, part.stop), side="right") - 1
             found[part] = exact_scores(scorer, lists.first + row, lists.entries[part].astype(np.int64))
 
-        in_turn(range(0, len(found), PAIRS), lambda _: score, threads, None)
+        in_turn(range(0, len(found), PAIRS_PER_CALL), lambda _: score, threads, None)
         return found
 
     return scores
@@ -481,11 +487,13 @@ def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vecto
 
 def _least(limit: Vectors, bound: ErrorBound) -> Vectors:
     """(row,) float32 below every score that can be above ``limit`` (row,) in canonical order."""
-    from .sort_kernels import REACH
+    from .sort_kernels import ERRORS_PER_DIFFERENCE
 
     rate, base = _in_float32(bound)
     with np.errstate(over="ignore", invalid="ignore"):
-        least = np.nextafter(limit - np.float32(REACH) * (rate * np.abs(limit) + base), np.float32(-np.inf))
+        least = np.nextafter(
+            limit - np.float32(ERRORS_PER_DIFFERENCE) * (rate * np.abs(limit) + base), np.float32(-np.inf)
+        )
     return np.where(np.isfinite(least), least, np.float32(-np.inf))
 
 
@@ -512,8 +520,8 @@ def _reached(values: Vectors, k: int) -> Vectors:
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:
-    """The queries in parts; the scores of a part, rows of ``width``, are computed at once."""
-    step = max(1, PART // max(width, 1))
+    """The queries in parts whose rows of scores, ``width`` long, are computed together."""
+    step = max(1, PART_SCORES // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 
 

@@ -23,7 +23,7 @@ from ..types import NONE, Int, Vectors
 
 CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from vsebench.rank.saved_index import main; main(*sys.argv[2:])"
 ROOT = str(Path(__file__).resolve().parents[2])
-ROOM = 4 << 30  # bytes beyond a file that reading and searching it may take
+MAX_EXTRA_BYTES = 4 << 30  # bytes beyond a file that reading and searching it may take
 SAMPLED_VECTORS = 2000  # vectors of an index that are compared
 QUERIES_PER_SEARCH = 4096  # queries that are searched together
 # Kinds that score the added vectors themselves; others quantise them.
@@ -143,7 +143,7 @@ def _limit_memory(size: int) -> None:
         import resource
     except ImportError:  # not on Windows
         return
-    most = psutil.Process().memory_info().vms + 8 * size + ROOM
+    most = psutil.Process().memory_info().vms + 8 * size + MAX_EXTRA_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
@@ -166,8 +166,8 @@ def _sample(layers: list[Any], ids: Int | None) -> tuple[Int, Vectors]:
     try:
         if ivf is not None:
             ivf.make_direct_map()
-            own = np.asarray(_ids([ivf]))
-            keys, of = own[some], some if len(layers) == 1 else own[some]
+            stored_ids = np.asarray(_ids([ivf]))
+            keys, of = stored_ids[some], some if len(layers) == 1 else stored_ids[some]
         else:
             keys, of = some, some
         vectors = np.stack([inner.reconstruct(int(key)) for key in keys.tolist()])

@@ -62,10 +62,10 @@ def exact_pairs(
     return out
 
 
-BLOCK = 1 << 22  # scores read together
-SQUARE = 256  # rows and columns of a matrix copied together
-SOME = 4096  # items that float64 products are made with together
-PIECE = 1 << 18  # scores that a thread computes together
+BLOCK_SCORES = 1 << 22  # scores read together
+SQUARE_ROWS = 256  # rows and columns of a matrix copied together
+ITEMS_PER_PRODUCT = 4096  # items that float64 products are made with together
+SCORES_PER_PIECE = 1 << 18  # scores that a thread computes together
 Range = tuple[int, int]  # (first, last + 1)
 Some = Int | slice  # rows or columns: indices, or a range
 
@@ -122,16 +122,16 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """What is ranked: rows by columns (``forward``) and columns by rows (``backward``).
+    """The scores that are ranked: rows by columns (``forward``) and columns by rows (``backward``).
 
     Attributes:
         forward: scores of every row with every column.
-        own: scores of every column with every row, if they differ from ``forward``: a matrix of each
-            direction, or scores that are corrected. None: one scan of ``forward`` serves both.
+        separate_backward: scores of every column with every row if they differ from ``forward``: a matrix for each
+            direction, or corrected scores. None: one scan of ``forward`` serves both directions.
     """
 
     forward: Scorer
-    own: Scorer | None = None
+    separate_backward: Scorer | None = None
 
     @classmethod
     def of(cls, forward: Scorer | None, backward: Scorer | None) -> System:
@@ -144,11 +144,13 @@ class System:
     @cached_property
     def backward(self) -> Scorer:
         """(column, row) scores."""
-        return self.forward.T if self.own is None else self.own
+        return self.forward.T if self.separate_backward is None else self.separate_backward
 
     def take(self, rows: Some, columns: Some) -> System:
         """The scores of some rows with some columns."""
-        return System(self.forward.take(rows, columns), self.own and self.own.take(columns, rows))
+        return System(
+            self.forward.take(rows, columns), self.separate_backward and self.separate_backward.take(columns, rows)
+        )
 
     @property
     def both(self) -> Both[Scorer]:
@@ -330,9 +332,9 @@ class Matrix:
         given = self.scores[rows, columns]
         if out is None:
             return np.asarray(given, np.result_type(given.dtype, np.float64 if wide else np.float32))
-        for r in range(0, len(out), SQUARE):  # squares that fit the cache: the given array may be a transposed one
-            for c in range(0, out.shape[1], SQUARE):
-                square = slice(r, r + SQUARE), slice(c, c + SQUARE)
+        for r in range(0, len(out), SQUARE_ROWS):  # squares that fit the cache: the given array may be a transposed one
+            for c in range(0, out.shape[1], SQUARE_ROWS):
+                square = slice(r, r + SQUARE_ROWS), slice(c, c + SQUARE_ROWS)
                 out[square] = given[square]
         return out
 
@@ -367,21 +369,21 @@ class Matrix:
     def magnitude(self) -> float:
         """The largest absolute value of a finite entry."""
         rows = self.scores.T if self.scores.flags.f_contiguous else self.scores
-        step = max(1, BLOCK // rows.shape[1])
+        step = max(1, BLOCK_SCORES // rows.shape[1])
         blocks = (np.abs(rows[start : start + step], dtype=np.float64) for start in range(0, len(rows), step))
         return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
 
 
 def rows_of(scorer: Scorer, rows: Some, *, wide: bool = False) -> npt.NDArray[Any]:
     """(row, column) scores of some rows with all columns, as ``Scorer.tile``; wide ones in pieces."""
-    return _rows(scorer, rows, SOME if wide else scorer.shape[1], wide, map)
+    return _rows(scorer, rows, ITEMS_PER_PRODUCT if wide else scorer.shape[1], wide, map)
 
 
 def rows_in_threads(scorer: Scorer, rows: Int, *, wide: bool = False) -> npt.NDArray[Any]:
     """As ``rows_of``, in pieces of the gallery that threads compute; for a BLAS of one thread."""
     if isinstance(scorer, Dot):
         scorer.scales  # noqa: B018 (once, and not in every thread)
-    return _rows(scorer, rows, max(1, PIECE // max(1, len(rows))), wide, each)
+    return _rows(scorer, rows, max(1, SCORES_PER_PIECE // max(1, len(rows))), wide, each)
 
 
 def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., Iterable[Any]]) -> npt.NDArray[Any]:

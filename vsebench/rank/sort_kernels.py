@@ -12,18 +12,18 @@ import numpy as np
 from ..numeric import compiled as nb
 
 LONG_RUN = 48  # runs up to this length are sorted by insertion
-STRIP = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it
-PIECE = 32  # the same if some numbers are expected above the limit
+STRIP_NUMBERS = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it
+PIECE_NUMBERS = 32  # the same where some numbers are expected above the limit
 INSERTION_DEPTH = 64  # up to this depth the best are collected by insertion, beyond it selected and sorted
 SAMPLED_SCORES = 256  # scores of a row from which its k-th best is estimated
-PAIRS = 32  # neighbours compared in one loop
-REACH = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
+PAIRS_PER_LOOP = 32  # neighbours compared in one loop
+ERRORS_PER_DIFFERENCE = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
 
 
 @nb.njit(nogil=True)
 def _count_above(strip, least):
     over = np.int32(0)
-    for j in range(STRIP):
+    for j in range(STRIP_NUMBERS):
         over = np.int32(over + np.int32(strip[j] > least))
     return over
 
@@ -34,9 +34,9 @@ def _best(row, best, place):
     k = best.shape[0]
     n = row.shape[0]
     filled = 0
-    for s in range(0, n, STRIP):
-        e = min(s + STRIP, n)
-        if filled == k and e - s == STRIP and _count_above(row[s:e], best[k - 1]) == 0:
+    for s in range(0, n, STRIP_NUMBERS):
+        e = min(s + STRIP_NUMBERS, n)
+        if filled == k and e - s == STRIP_NUMBERS and _count_above(row[s:e], best[k - 1]) == 0:
             continue
         for j in range(s, e):
             v = row[j]
@@ -55,7 +55,7 @@ def _best(row, best, place):
 @nb.njit(nogil=True)
 def _count_reaching(piece, least):
     over = np.int32(0)
-    for j in range(PIECE):
+    for j in range(PIECE_NUMBERS):
         over = np.int32(over + np.int32(piece[j] >= least))
     return over
 
@@ -76,9 +76,9 @@ def candidates(values, least, few, items, scores, count):
         value, limit, item, score = values[q], least[q], items[q], scores[q]
         skip = few and limit > -np.inf
         kept = np.int64(0)
-        for s in range(0, n, PIECE):
-            e = min(s + PIECE, n)
-            if skip and e - s == PIECE and _count_reaching(value[s:e], limit) == 0:
+        for s in range(0, n, PIECE_NUMBERS):
+            e = min(s + PIECE_NUMBERS, n)
+            if skip and e - s == PIECE_NUMBERS and _count_reaching(value[s:e], limit) == 0:
                 continue
             for j in range(s, e):
                 # Always written and kept by counting: a branch would be mispredicted.
@@ -90,12 +90,12 @@ def candidates(values, least, few, items, scores, count):
 
 @nb.njit(nogil=True)
 def _any_uncertain(ahead, behind, rate, twice):
-    """Whether the order of any of PAIRS neighbours is uncertain."""
+    """Whether the order of any of PAIRS_PER_LOOP neighbours is uncertain."""
     apart = np.int32(0)
-    for j in range(PAIRS):
+    for j in range(PAIRS_PER_LOOP):
         x, y = ahead[j], behind[j]
         apart = np.int32(apart + np.int32(x - y > rate * (abs(x) + abs(y)) + twice))
-    return apart < PAIRS
+    return apart < PAIRS_PER_LOOP
 
 
 @nb.njit(nogil=True)
@@ -123,8 +123,10 @@ def find_runs(ordered, count, k, rate, base, runs):
         while i <= m:
             # A run ends before a gap in front of index i, and at the end of the list.
             apart = 0
-            if i + PAIRS <= m and not _any_uncertain(score[i - 1 : i - 1 + PAIRS], score[i : i + PAIRS], rate, twice):
-                apart = PAIRS
+            if i + PAIRS_PER_LOOP <= m and not _any_uncertain(
+                score[i - 1 : i - 1 + PAIRS_PER_LOOP], score[i : i + PAIRS_PER_LOOP], rate, twice
+            ):
+                apart = PAIRS_PER_LOOP
             elif i == m or score[i - 1] - score[i] > rate * (abs(score[i]) + abs(score[i - 1])) + twice:
                 apart = 1
             elif i >= k and score[k - 1] - score[i] > rate * (abs(score[i]) + abs(score[k - 1])) + twice:

@@ -70,28 +70,28 @@ class _Turned(Values):
 
 @dataclass(frozen=True, eq=False)
 class Replaced(Values):
-    """Values with ``own`` (column,) float32 gains of every column with its ``row`` (column,) int64."""
+    """Values, except the (column,) float32 ``replacements`` of every column with its ``row`` (column,) int64."""
 
     values: Values
     row: Int
-    own: Vectors
+    replacements: Vectors
 
     def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
         out, columns = self.values.rows(start, stop), np.flatnonzero((self.row >= start) & (self.row < stop))
-        out[self.row[columns] - start, columns] = self.own[columns]
+        out[self.row[columns] - start, columns] = self.replacements[columns]
         return out
 
     def columns(self, start: int, stop: int) -> Vectors:
         """See ``Values.columns``."""
         out = self.values.columns(start, stop)
-        out[np.arange(stop - start), self.row[start:stop]] = self.own[start:stop]
+        out[np.arange(stop - start), self.row[start:stop]] = self.replacements[start:stop]
         return out
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
         out, mine = self.values.pairs(rows, columns), np.flatnonzero(self.row[columns] == rows)
-        out[mine] = self.own[columns[mine]]
+        out[mine] = self.replacements[columns[mine]]
         return out
 
 

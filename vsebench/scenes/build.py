@@ -54,11 +54,11 @@ from .wording import captions
 from .world import Scene
 
 Progress = Callable[[int, int], None]
-TEXT = 3_500  # bytes of an image in the files of lines and in the splits
-REGIONS = 12  # of an image, at most on average
+LINE_BYTES = 3_500  # bytes of an image in the files of lines and in the splits
+MEAN_REGIONS = 12  # of an image, at most on average
 CAPTION_MEMORY = 800  # bytes of a caption while its split is stored
 LONGEST_NAME = 200  # characters; the names of files are longer, and may have 255
-STEP = 20  # images between two reports of progress
+PROGRESS_IMAGES = 20  # images between two reports of progress
 
 
 @public
@@ -174,7 +174,7 @@ def _check_room(settings: Settings) -> None:
     """Refuse what does not fit on the disk, or its splits into memory."""
     row = sum(prod(shape) * int(descr[-1]) for descr, shape in arrays(settings).values())
     facts, regions = (prod(arrays(settings)[f][1]) for f in ("facts.npy", "regions.npy"))
-    needed = settings.images * (row + 4 * facts + REGIONS * 4 * (regions + 4) + TEXT)
+    needed = settings.images * (row + 4 * facts + MEAN_REGIONS * 4 * (regions + 4) + LINE_BYTES)
     free = shutil.disk_usage(root()).free
     if needed > free:
         what = f"'{settings.name}' needs about {size(needed)} of disk space, but {size(free)} are free"
@@ -192,7 +192,7 @@ def _write_files(partial: Path, settings: Settings, progress: Progress | None) -
             streams[file].write(bytes(HEADER))
         streams["region_start.npy"].write(bytes(8))
         for image, scene in enumerate(scenes(settings)):
-            if progress is not None and image % STEP == 0:
+            if progress is not None and image % PROGRESS_IMAGES == 0:
                 progress(image, settings.images)
             count = add_image(streams, settings, image, scene, count)
         for file, (descr, shape) in shapes.items():

@@ -53,7 +53,7 @@ class Mention:
         return frozenset(
             g
             for g, group in enumerate(scene.groups)
-            if all(said in (UNSAID, is_) for said, is_ in zip(self.attributes, group.attributes, strict=True))
+            if all(stated in (UNSAID, is_) for stated, is_ in zip(self.attributes, group.attributes, strict=True))
         )
 
 
@@ -82,20 +82,20 @@ def holding(facts: Facts, scene: Scene, groups: tuple[int | None, ...]) -> int:
     """How many facts hold when mention n means the group ``groups[n]``; None for no group."""
     fits = [mention.fits(scene) for mention in facts.mentions]
     found = int(facts.background == scene.background)
-    meant: list[frozenset[int]] = []  # by mention
+    mentioned: list[frozenset[int]] = []  # by mention
     for mention, fitting, g in zip(facts.mentions, fits, groups, strict=True):
         if g is None:
-            meant.append(frozenset())
+            mentioned.append(frozenset())
             continue
         group = scene.groups[g]
-        found += sum(said == is_ for said, is_ in zip(mention.attributes, group.attributes, strict=True))
+        found += sum(stated == is_ for stated, is_ in zip(mention.attributes, group.attributes, strict=True))
         counted = fitting if g in fitting else frozenset({g})
         number = sum(scene.groups[k].number for k in counted)
         found += number >= 2 if mention.number == AT_LEAST_TWO else number == mention.number
-        meant.append(counted if mention.number != UNSAID else frozenset({g}))
+        mentioned.append(counted if mention.number != UNSAID else frozenset({g}))
     for relation, a, b in facts.relations:
-        if meant[a] and meant[b]:
-            found += all((relation, g, h) in scene.relations for g in meant[a] for h in meant[b])
+        if mentioned[a] and mentioned[b]:
+            found += all((relation, g, h) in scene.relations for g in mentioned[a] for h in mentioned[b])
     return found
 
 

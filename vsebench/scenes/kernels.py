@@ -1,9 +1,9 @@
 """Compiled: how many facts of a caption hold in a scene, for many scenes at once.
 
-The same as ``vsebench.scenes.facts.matched``, which is the definition. One caption is compared with ``STRIP`` scenes in
-loops over int8, so that one instruction serves as many scenes as a vector register has bytes. On one core, for 5,000 x
-25,000, rows of captions take 8 ns a pair and rows of images 12, where CIDEr-D takes 60 and 15. Arrays are indexed, not
-sliced, in all loops: counting the references to a slice takes as long as a loop.
+``vsebench.scenes.facts.matched`` defines the values. One caption is compared with ``STRIP_SCENES`` scenes in loops over
+int8, so that one instruction serves as many scenes as a vector register has bytes. On one core, for 5,000 x 25,000,
+rows of captions take 8 ns a pair and rows of images 12; CIDEr-D takes 60 and 15. All loops index arrays and slice none:
+counting the references to a slice takes as long as a loop.
 
 Every way to give the mentions different groups is tried, 24 for four mentions. If a scene has fewer groups than
 the caption mentions, a mention may have an absent group; no fact holds for it.
@@ -35,7 +35,7 @@ from .folder import (
 )
 from .world import MAX_GROUPS
 
-STRIP = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder
+STRIP_SCENES = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder
 NUMBER = MENTION - 1  # column of the number in a mention, and in a group
 TWO = np.int8(2)
 WAYS = np.array(list(permutations(range(MAX_GROUPS))), np.int64)  # (way, mention) group
@@ -49,12 +49,12 @@ def matched_rows(columns, facts, scenes, captions, out):
         columns, facts: see above.
         scenes, captions: (start, stop) each.
     """
-    strip, best, total, holds, meant, related = _scratch()
-    for first in range(scenes[0], scenes[1], STRIP):
-        n = min(STRIP, scenes[1] - first)
+    strip, best, total, holds, mentioned, related = _scratch()
+    for first in range(scenes[0], scenes[1], STRIP_SCENES):
+        n = min(STRIP_SCENES, scenes[1] - first)
         strip[:, :n] = columns[:, first : first + n]
         for c in range(captions[0], captions[1]):
-            _matched(strip, facts, c, best, total, holds, meant, related)
+            _matched(strip, facts, c, best, total, holds, mentioned, related)
             for i in range(n):
                 out[c - captions[0], first - scenes[0] + i] = best[i]
 
@@ -65,16 +65,16 @@ def matched_pairs(columns, facts, scene, caption, out):
 
     Following pairs of the same caption are computed together: they take as long as one.
     """
-    strip, best, total, holds, meant, related = _scratch()
+    strip, best, total, holds, mentioned, related = _scratch()
     p = 0
     while p < len(out):
         n = 1
-        while n < STRIP and p + n < len(out) and caption[p + n] == caption[p]:
+        while n < STRIP_SCENES and p + n < len(out) and caption[p + n] == caption[p]:
             n += 1
         for k in range(SCENE_WIDTH):
             for i in range(n):
                 strip[k, i] = columns[k, scene[p + i]]
-        _matched(strip, facts, caption[p], best, total, holds, meant, related)
+        _matched(strip, facts, caption[p], best, total, holds, mentioned, related)
         for i in range(n):
             out[p + i] = best[i]
         p += n
@@ -84,17 +84,17 @@ def matched_pairs(columns, facts, scene, caption, out):
 def _scratch():
     """The scenes of a strip, and the other arrays of ``_matched``."""
     return (
-        np.zeros((SCENE_WIDTH, STRIP), np.int8),
-        np.empty(STRIP, np.int8),
-        np.empty(STRIP, np.int8),
-        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP), np.int8),
-        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP), np.int8),
-        np.empty((MAX_STATED_RELATIONS, MAX_GROUPS, MAX_GROUPS, STRIP), np.int8),
+        np.zeros((SCENE_WIDTH, STRIP_SCENES), np.int8),
+        np.empty(STRIP_SCENES, np.int8),
+        np.empty(STRIP_SCENES, np.int8),
+        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP_SCENES), np.int8),
+        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP_SCENES), np.int8),
+        np.empty((MAX_STATED_RELATIONS, MAX_GROUPS, MAX_GROUPS, STRIP_SCENES), np.int8),
     )
 
 
 @nb.njit(nogil=True)
-def _matched(strip, facts, c, best, total, holds, meant, related):
+def _matched(strip, facts, c, best, total, holds, mentioned, related):
     """The facts of a caption that hold in the scenes of a strip.
 
     Args:
@@ -103,97 +103,97 @@ def _matched(strip, facts, c, best, total, holds, meant, related):
         c: the caption.
         best: (scene,) int8, filled.
         total: (scene,) int8, overwritten.
-        holds, meant: (mention, group, scene) int8, overwritten, see ``_mention``.
+        holds, mentioned: (mention, group, scene) int8, overwritten, see ``_mention``.
         related: (relation, group, group, scene) int8, overwritten, see ``_relation``.
     """
     mentions, relations = facts[c, FACTS_MENTIONS], facts[c, FACTS_RELATED]
     for m in range(mentions):
-        _mention(strip, facts, c, m, holds, meant, best, total)
+        _mention(strip, facts, c, m, holds, mentioned, best, total)
     for k in range(relations):
-        _relation(strip, facts, c, k, meant, related)
-    for i in range(STRIP):
+        _relation(strip, facts, c, k, mentioned, related)
+    for i in range(STRIP_SCENES):
         best[i] = 0
     step = 1
     for free in range(2, MAX_GROUPS - mentions + 1):
         step *= free  # so many ways differ only in the groups of mentions that there are not
     for way in range(0, len(WAYS), step):
-        for i in range(STRIP):
+        for i in range(STRIP_SCENES):
             total[i] = 0
         for m in range(mentions):
             g = WAYS[way, m]
-            for i in range(STRIP):
+            for i in range(STRIP_SCENES):
                 total[i] += holds[m, g, i]
         for k in range(relations):
             at = FACTS_RELATIONS + 3 * k
             g, h = WAYS[way, facts[c, at + 1]], WAYS[way, facts[c, at + 2]]
-            for i in range(STRIP):
+            for i in range(STRIP_SCENES):
                 total[i] += related[k, g, h, i]
-        for i in range(STRIP):
+        for i in range(STRIP_SCENES):
             best[i] = max(best[i], total[i])
-    said = facts[c, FACTS_BACKGROUND]
-    for i in range(STRIP):
-        best[i] += np.int8(strip[SCENE_BACKGROUND, i] == said)
+    stated = facts[c, FACTS_BACKGROUND]
+    for i in range(STRIP_SCENES):
+        best[i] += np.int8(strip[SCENE_BACKGROUND, i] == stated)
 
 
 @nb.njit(nogil=True)
-def _mention(strip, facts, c, m, holds, meant, fitting, total):
+def _mention(strip, facts, c, m, holds, mentioned, fitting, total):
     """What holds of every group when mention ``m`` means it.
 
     Args:
         strip, facts, c: as for ``_matched``.
         m: index of the mention.
         holds: (mention, group, scene) int8; of ``m`` filled with how many of the stated attributes and number hold.
-        meant: (mention, group, scene) int8; of ``m`` filled with the set of groups meant: bit g for group g.
+        mentioned: (mention, group, scene) int8; of ``m`` filled with the set of groups meant: bit g for group g.
         fitting, total: (scene,) int8, overwritten.
     """
     first = FACTS_FIRST + m * MENTION
     stated = 0
     for g in range(MAX_GROUPS):
-        for i in range(STRIP):
+        for i in range(STRIP_SCENES):
             holds[m, g, i] = 0
     for a in range(NUMBER):
-        said = facts[c, first + a]
-        if said != UNSAID:
+        value = facts[c, first + a]
+        if value != UNSAID:
             stated += 1
             for g in range(MAX_GROUPS):
                 at = SCENE_FIRST + g * MENTION + a
-                for i in range(STRIP):
-                    holds[m, g, i] += np.int8(strip[at, i] == said)
+                for i in range(STRIP_SCENES):
+                    holds[m, g, i] += np.int8(strip[at, i] == value)
     number = facts[c, first + NUMBER]
     if number == UNSAID:
         for g in range(MAX_GROUPS):
             at = SCENE_FIRST + g * MENTION + NUMBER
-            for i in range(STRIP):
-                meant[m, g, i] = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
+            for i in range(STRIP_SCENES):
+                mentioned[m, g, i] = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
         return
     several, every = number == AT_LEAST_TWO, np.int8(stated)
-    for i in range(STRIP):
+    for i in range(STRIP_SCENES):
         fitting[i] = 0
         total[i] = 0
     for g in range(MAX_GROUPS):
         at = SCENE_FIRST + g * MENTION + NUMBER
-        for i in range(STRIP):
+        for i in range(STRIP_SCENES):
             fits = (holds[m, g, i] == every) & (strip[at, i] > 0)
             fitting[i] |= np.int8(1 << g) if fits else np.int8(0)
             total[i] += strip[at, i] if fits else np.int8(0)
     for g in range(MAX_GROUPS):
         at = SCENE_FIRST + g * MENTION + NUMBER
-        for i in range(STRIP):
+        for i in range(STRIP_SCENES):
             fits = (fitting[i] & np.int8(1 << g)) != 0
             counted = total[i] if fits else strip[at, i]
             holds[m, g, i] += np.int8((counted == number) | (several & (counted >= TWO)))
             alone = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
-            meant[m, g, i] = fitting[i] if fits else alone
+            mentioned[m, g, i] = fitting[i] if fits else alone
 
 
 @nb.njit(nogil=True)
-def _relation(strip, facts, c, k, meant, related):
+def _relation(strip, facts, c, k, mentioned, related):
     """Whether relation ``k`` holds of its two mentions, for every two groups that they may mean.
 
     Args:
         strip, facts, c: as for ``_matched``.
         k: index of the relation.
-        meant: (mention, group, scene) int8, the sets of groups that the mentions mean.
+        mentioned: (mention, group, scene) int8, the sets of groups that the mentions mean.
         related: (relation, group, group, scene) int8; of ``k`` filled with 1 where all groups of one set have the
             relation to all of the other, else 0.
     """
@@ -204,9 +204,9 @@ def _relation(strip, facts, c, k, meant, related):
         for h in range(MAX_GROUPS):
             if g == h:
                 continue
-            for i in range(STRIP):
-                # the members of the first set without the relation, if the second set has the group
-                first, second = meant[a, g, i], meant[b, h, i]
+            for i in range(STRIP_SCENES):
+                # the members of the first set that do not have the relation, where the second set has the group
+                first, second = mentioned[a, g, i], mentioned[b, h, i]
                 fails = first & ~strip[before, i] & -(second & 1)
                 fails |= first & ~strip[before + 1, i] & -((second >> 1) & 1)
                 fails |= first & ~strip[before + 2, i] & -((second >> 2) & 1)

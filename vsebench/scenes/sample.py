@@ -85,14 +85,14 @@ class Draws:
 
 GAP = 8  # units of layout between the objects of a group
 HALF = SIDE // 2
-GROUPS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
-NUMBERS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
+GROUP_WEIGHTS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
+NUMBER_WEIGHTS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
 LARGE = 1
 MOON = SHAPES.index("moon")
 COVERING = 0.25  # share of the scenes of two groups or more in which one group partly covers another
 OFFSET = 0.45  # of the diameter: distance between the centres of two objects if one covers the other
 ATTEMPTS = 10_000
-MOVES = 20  # attempts to move the objects of a scene so that relations stay
+MAX_MOVES = 20  # attempts to move the objects of a scene so that relations stay
 
 # How an image is divided for 1 to 4 groups: cells of (left, top, right, bottom).
 _LEFT, _RIGHT = (0, 0, HALF, SIDE), (HALF, 0, SIDE, SIDE)
@@ -164,7 +164,7 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
         draws: the source of random integers.
         weights: of ``combination_weights``.
     """
-    count = 1 + draws.weighted(GROUPS)
+    count = 1 + draws.weighted(GROUP_WEIGHTS)
     covering = count > 1 and draws.chance(COVERING)
     cells = draws.shuffled(draws.pick(LAYOUTS[count - 1 if covering else count]))
     groups: list[Group] = []
@@ -173,7 +173,7 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
         alone = covering and k >= count - 2  # the last two share a cell
         combination = draws.weighted(_without_moons(left) if alone else left)
         left[combination] = 0
-        number = 1 + draws.weighted(NUMBERS)
+        number = 1 + draws.weighted(NUMBER_WEIGHTS)
         size, texture = draws.below(len(SIZES)), draws.below(len(TEXTURES))
         group = Group(*divmod(combination, len(COLOURS)), size, texture, number)
         groups.append(replace(group, size=LARGE, number=1) if alone else _fitting(group, cells[k]))
@@ -194,11 +194,11 @@ def _without_moons(weights: list[int]) -> list[int]:
 def changed(base: Scene, draws: Draws) -> Scene:
     """The scene with an attribute or the number of one group changed, or the background; objects move a little.
 
-    Relations stay as they are. Where ``MOVES`` attempts to move the objects have changed them, objects stay as well.
+    Relations stay as they are. If all ``MAX_MOVES`` attempts to move the objects change a relation, nothing moves.
     """
     while True:
         background, groups = _one_change(base, draws)
-        for _ in range(MOVES):
+        for _ in range(MAX_MOVES):
             centres = _centres(list(groups), list(base.cells), draws)
             scene = Scene(background, groups, centres, base.cells)
             if scene.relations == base.relations:

@@ -63,12 +63,12 @@ def in_words(facts: Facts) -> dict[str, Any]:
 
     Under ``relations``, ``[0, "left of", 1]`` connects mentions by their index.
     """
-    said: dict[str, Any] = {"mentions": [_mention(mention) for mention in facts.mentions]}
+    stated: dict[str, Any] = {"mentions": [_mention(mention) for mention in facts.mentions]}
     if facts.relations:
-        said["relations"] = [[a, RELATIONS[relation], b] for relation, a, b in facts.relations]
+        stated["relations"] = [[a, RELATIONS[relation], b] for relation, a, b in facts.relations]
     if facts.background != UNSAID:
-        said["background"] = BACKGROUNDS[facts.background]
-    return said
+        stated["background"] = BACKGROUNDS[facts.background]
+    return stated
 
 
 def _mention(mention: Mention) -> dict[str, Any]:

@@ -8,7 +8,7 @@
 - rows: one row an item, in the order of the split: ``items``; which image a text is of, and the order of rows without
   ids: ``owners``; which row is which item, and the captions of a split: ``match``
 - test sets: ``catalogue`` builds, loads, lists, verifies and removes the splits of ``published`` sets (``layouts``), of
-  plug-ins and the user's own; COCO and Flickr30K, the cached form, and installed packages: ``stored``
+  plug-ins and custom sets; COCO and Flickr30K, the cached form, and installed packages: ``stored``
 - images in tables and archives, with their captions: ``packed_images``
 - sets of choices: ``choices``
 """

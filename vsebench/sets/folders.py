@@ -161,7 +161,7 @@ def folder_of(split: Any) -> Folder | None:
     return _chosen(path.absolute(), words) if path.is_dir() else None
 
 
-def _said(key: Key) -> str:
+def _spelled(key: Key) -> str:
     return ":".join(filter(None, key))
 
 
@@ -177,10 +177,10 @@ def _chosen(folder: Path, wanted: tuple[str, ...]) -> Folder:
     if not several and len(fits) > 1:
         fits = [key for key in fits if key[1] == "test"]
     if len(fits) != 1:
-        names = [_said(key) or "one without a name" for key in sorted(tables["qrels"])]
+        names = [_spelled(key) or "one without a name" for key in sorted(tables["qrels"])]
         what = f"has {count_of(len(names), 'test set')}: {', '.join(names)[:300]}"
-        what += f", but not {':'.join(wanted)}" if wanted and not fits else ""
-        chosen = f"{folder}:{_said(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
+        what += f", and {':'.join(wanted)} is none of them" if wanted and not fits else ""
+        chosen = f"{folder}:{_spelled(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
         raise BadInput(what, where=folder, fix=f"choose one: {spell('split', chosen)}")
     return Folder(folder, fits[0], {role: _table(folder, role, tables[role], fits[0]) for role in tables})
 
@@ -200,7 +200,7 @@ def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key:
             raise BadInput(what, where=folder, fix="move one of them out of the folder")
         return tuple(complete(list(found), found[0].parent))
     names = ", ".join(str(paths[0].relative_to(folder)) for paths in (of or tables).values())
-    what = f"has no {role} of only {_said(key)}: {names[:300]}"
+    what = f"has no {role} of only {_spelled(key)}: {names[:300]}"
     raise BadInput(what, where=folder, fix=f"give a folder with {LAYOUT}")
 
 
@@ -246,12 +246,12 @@ def with_ids(raw: Raw, folder: Folder) -> Raw:
         QUERIES, ("queries", "corpus"), ("image_ids", "text_ids"), (raw.n_image, raw.n_text), strict=True
     ):
         known, file = folder.items(role)[0], folder.name(role)
-        needed, own = judged if role == "queries" else known, getattr(raw, field)
-        if own is not None:
-            lost, unknown = needed[match(needed, own)[0] < 0], own[match(own, known)[0] < 0]
+        needed, present = judged if role == "queries" else known, getattr(raw, field)
+        if present is not None:
+            lost, unknown = needed[match(needed, present)[0] < 0], present[match(present, known)[0] < 0]
             words = "judged query ids" if role == "queries" else "corpus ids"
             parts = [f"{len(lost):,} of {len(needed):,} {words} of {folder.where.name} have no row"] * bool(len(lost))
-            parts += [f"{len(unknown):,} of {len(own):,} {side} ids are not in {file}"] * bool(len(unknown))
+            parts += [f"{len(unknown):,} of {len(present):,} {side} ids are not in {file}"] * bool(len(unknown))
             if parts:
                 what = f"{' and '.join(parts)} (first: {shown([*lost, *unknown][0])})"
                 fix = f"encode the complete {role} of the folder, or give {spell('judgements', str(folder.judgements))}"

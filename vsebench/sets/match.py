@@ -110,7 +110,7 @@ def _recognise(file: Raw) -> str:
             taken = f"{found[0]} is used" if found else "the items of the file are ranked, as a custom split"
             note(f"the ids belong to {first}, which is not built here: {taken}")
             return (found or ["custom"])[0]
-    if found and (len(found) == 1 or not splits.is_own(found[0])):
+    if found and (len(found) == 1 or not splits.is_custom(found[0])):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         if others:
@@ -249,7 +249,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     return np.argsort(at)
 
 
-OWN_IDS = "give every text its own id; save the ids of their images as image_id_of_text"
+UNIQUE_IDS_FIX = "give every text its own id; save the ids of their images as image_id_of_text"
 
 
 class RepeatedIds(BadInput):
@@ -266,7 +266,7 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
             f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,
-            fix=OWN_IDS if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
+            fix=UNIQUE_IDS_FIX if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
         )
 
 

@@ -115,7 +115,7 @@ def ranks(rows: Int) -> Int:
 
 Found = tuple[Int, str]  # (text,) image row of every text, and a note
 MIN_SHARE_KNOWN = 0.9  # of the ids of each side; a few shared ids may be a coincidence
-ONE_EACH = "give one image row (counted from 0) or image id for every text"
+OWNER_FIX = "give one image row (counted from 0) or image id for every text"
 
 
 class SidesSwapped(BadInput):
@@ -150,7 +150,7 @@ def known_owners(file: Raw, captions: Path | None, judged: bool) -> Found | None
     if file.image_of_text is not None and not file.derived:
         return given_owners(file)
     ways: list[Callable[[], Found | None]] = [
-        lambda: _of_captions(file, captions), lambda: _of_known(file), lambda: _numbered_names(file, judged)
+        lambda: _of_captions(file, captions), lambda: _of_known_split(file), lambda: _numbered_names(file, judged)
     ]  # fmt: skip
     ways += [] if judged else [lambda: _of_equal_ids(file)]
     found = next(filter(None, (way() for way in ways)), None)
@@ -176,7 +176,7 @@ def given_owners(file: Raw) -> Found:
         what = f"image_of_text has {len(given):,} entries for {file.n_text:,} text rows"
         counts = len(given) == file.n_image and file.holds == "rows or ids"
         called = f"; call the array {OWNER_COUNTS[0]} if it has the number of texts of every image" * counts
-        raise BadInput(what, where=file.where, fix=ONE_EACH + called)
+        raise BadInput(what, where=file.where, fix=OWNER_FIX + called)
     numbers = file.holds != "ids" and given.dtype.kind == "i"
     as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
@@ -231,7 +231,7 @@ def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     known = max((fits for fits, _ in readings), key=np.sum)
     bad = int(known.argmin())
     what = f"image_of_text[{bad}] = {shown(given[bad])} {' and '.join(words for _, words in readings)}"
-    fix = ONE_EACH if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
+    fix = OWNER_FIX if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
     return BadInput(what, where=file.where, fix=fix)
 
 
@@ -261,9 +261,9 @@ def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
             yield known
 
 
-def _of_known(file: Raw) -> Found | None:
-    """(text,) image row of every text if all ids are of a known split; a part of it is a custom split."""
-    known = next(known_splits(file, (name for name in splits.names() if not splits.is_own(name))), None)
+def _of_known_split(file: Raw) -> Found | None:
+    """(text,) image row of every text if all ids are of a known split, whose parts are custom splits."""
+    known = next(known_splits(file, (name for name in splits.names() if not splits.is_custom(name))), None)
     if known is None or file.image_ids is None or file.text_ids is None:
         return None
     images, texts = match(file.image_ids, known.rows.ids)[0], match(file.text_ids, known.columns.ids)[0]

@@ -92,14 +92,14 @@ def packed_images(path: Path) -> PackedImages | None:
     others: dict[str, None] = {}
     for file in files:
         check_file(file, _AGAIN)
-        for own, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
-            if name in images or str(own) in names:
-                other = images[name] if name in images else images[names[str(own)]]
+        for image_id, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
+            if name in images or str(image_id) in names:
+                other = images[name] if name in images else images[names[str(image_id)]]
                 fix = "store every image once, with all its captions and its own id"
-                raise BadInput(f"image '{own}' is also in {other}", where=str(image), fix=fix)
-            images[name], names[str(own)] = image, name
+                raise BadInput(f"image '{image_id}' is also in {other}", where=str(image), fix=fix)
+            images[name], names[str(image_id)] = image, name
             of_file = _HUB.fullmatch(file.name)
-            record = {"image": own, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
+            record = {"image": image_id, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
             record["split"] = record["split"] or (of_file and of_file[1])
             at = str(image).removeprefix(f"{path}: ").removeprefix(f"{path}/")
             records.append((at, {key: value for key, value in record.items() if value is not None}))
@@ -148,11 +148,11 @@ def _of_archive(path: Path) -> Iterator[Found]:
         for name, member in texts.items():
             key, kind = key_of(name), name.rpartition(".")[2].lower()
             if len(name) == len(key) + 1 + len(kind):
-                fields.setdefault(key, {}).update(_beside(path, name, kind, member, archive))
+                fields.setdefault(key, {}).update(_sidecar(path, name, kind, member, archive))
     for name, image in images.items():
         known = fields.get(key := key_of(name), {})
-        own = _first(known, IDS)
-        yield (key if own is None else own), (name if own is None else str(own)), image, known
+        image_id = _first(known, IDS)
+        yield (key if image_id is None else image_id), (name if image_id is None else str(image_id)), image, known
 
 
 def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[str], str]:
@@ -185,7 +185,7 @@ def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[
     return first
 
 
-def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
+def _sidecar(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
     where, stream = f"{path}: {name}", archive.extractfile(member)
     if member.size > _LARGEST or stream is None:
         raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store only captions")
@@ -237,8 +237,8 @@ def _of_table(path: Path) -> Iterator[Found]:
             beside = {name: cells[row] for name, cells in fields.items()}
             file = stated[row].replace("\\", "/").rpartition("/")[2] if stated else ""
             known = {"": file, "row": f"{path.stem}/{row}", **beside}
-            own = _first(known, (*IDS, "", *COUNTED, "row"))
-            yield own, str(own), image, beside
+            image_id = _first(known, (*IDS, "", *COUNTED, "row"))
+            yield image_id, str(image_id), image, beside
 
 
 def _group(path: Path, column: str, group: int) -> Any:

@@ -228,15 +228,15 @@ def is_split(split: DeclaredSplit, image_ids: Ids | None, caption_ids: Ids | Non
     )
 
 
-def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
-    """The rows in canonical order, proven to be the declared split.
+def verified(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
+    """The rows in canonical order, verified to be the declared split.
 
     Rows in another order are sorted: COCO by the ids of the installed package, Flickr30K by name.
 
     Args:
-        rows: of a file or package.
-        split: what they are to be.
-        again: the command that builds a split again that is in the order of its file.
+        rows: rows of a file or package.
+        split: the declared split.
+        again: the command that rebuilds a split whose order is that of its file.
 
     Raises:
         BadInput: other numbers of images or captions, other ids, captions of other images, or another order, which

@@ -76,11 +76,19 @@ MAX_UNSPACED_SHARE = (
     0.2  # share of the letters of scripts without spaces between words, from which captions are examined
 )
 MIN_UNSPACED_RUN = 4  # such letters in a row, on average, that are more than a word
-FOREIGN = 0.01  # share of the letters that English does not have
+MAX_FOREIGN_SHARE = 0.01  # share of the letters that English does not have
 MAX_EQUAL_SHARE = 0.5  # share of the captions that are one string
 MIN_CAPTIONS = 10  # with fewer captions it means nothing that many are equal
 SAMPLED_CAPTIONS = 2000  # captions that are examined
-UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # beginnings of the names of characters
+UNSPACED_SCRIPTS = (
+    "CJK",
+    "HIRAGANA",
+    "KATAKANA",
+    "THAI",
+    "LAO",
+    "KHMER",
+    "MYANMAR",
+)  # beginnings of the names of characters
 
 
 def of_captions(captions: Sequence[str]) -> list[str]:
@@ -93,16 +101,18 @@ def of_captions(captions: Sequence[str]) -> list[str]:
     count = Counter(c for caption in some for c in caption if c.isalpha())
     total = max(1, count.total())
     foreign = {c: n for c, n in count.items() if not c.isascii()}
-    unspaced = sum(n for c, n in foreign.items() if unicodedata.name(c, "").startswith(UNSPACED))
+    unspaced = sum(n for c, n in foreign.items() if unicodedata.name(c, "").startswith(UNSPACED_SCRIPTS))
     runs = sum(
-        any(unicodedata.name(c, "").startswith(UNSPACED) for c in word) for text in some for word in text.split()
+        any(unicodedata.name(c, "").startswith(UNSPACED_SCRIPTS) for c in word)
+        for text in some
+        for word in text.split()
     )
     if unspaced > MAX_UNSPACED_SHARE * total and unspaced > MIN_UNSPACED_RUN * runs:
         found.append(
             f"{unspaced / total:.0%} of the letters of the captions are in a script without spaces between words, "
             "so the tokeniser reads phrases as words: give captions with spaces between words"
         )
-    elif (share := sum(foreign.values()) / total) > FOREIGN:
+    elif (share := sum(foreign.values()) / total) > MAX_FOREIGN_SHARE:
         example = max(foreign, key=lambda c: (foreign[c], c))
         found.append(
             f"{share:.0%} of the letters of the captions are not English (such as '{example}'), but the tokeniser "

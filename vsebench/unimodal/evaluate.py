@@ -205,7 +205,7 @@ def list_values(
 
     def work(start: int) -> None:
         stop = min(start + together, total)
-        lists = nearest(scorer, np.arange(start, stop), depth, chosen.own(slice(start, stop)))
+        lists = nearest(scorer, np.arange(start, stop), depth, chosen.query_item(slice(start, stop)))
         for a in range(start, stop, step):
             measure(slice(a, min(a + step, stop)), lists[a - start : a - start + step])
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..numeric import compiled as nb
 
 LANES = 32  # partial sums, enough to keep the vector units of a core busy
-STRIP = 256  # columns whose distances are summed together, within the cache of a core
+STRIP_COLUMNS = 256  # columns whose distances are summed together, within the cache of a core
 
 
 @nb.njit(nogil=True, inline="always")
@@ -53,9 +53,9 @@ def label_distances(queries, columns, out):
         out: (block, gallery) float64, filled.
     """
     dim, n = columns.shape
-    total = np.empty(STRIP)
-    for start in range(0, n, STRIP):
-        width = min(STRIP, n - start)
+    total = np.empty(STRIP_COLUMNS)
+    for start in range(0, n, STRIP_COLUMNS):
+        width = min(STRIP_COLUMNS, n - start)
         for r in range(queries.shape[0]):
             total[:] = 0.0
             for k in range(dim):

@@ -19,7 +19,7 @@ from ..memory import text_array
 from ..options import spell
 from ..types import Ids, Int
 
-LONGEST = 200  # digits of a number; longer text cannot be the name of a file either
+MAX_DIGITS = 200  # digits of a number; longer text cannot be the name of a file either
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Selection:
         """The length of a complete list."""
         return len(self.gallery) - self.kept
 
-    def own(self, rows: slice) -> Int | None:
-        """(query,) gallery indices of some of the queries themselves, None if they are not in it."""
+    def query_item(self, rows: slice) -> Int | None:
+        """(query,) gallery indices of some of the queries themselves, None where they are not in it."""
         return self.queries[rows] if self.kept else None
 
 
@@ -117,7 +117,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         BadInput: no such file, not ids, or an id that no item has.
         UsageError: N is not from 1 to n - 1.
     """
-    if text.isdecimal() and len(text) < LONGEST and not Path(text).exists():
+    if text.isdecimal() and len(text) < MAX_DIGITS and not Path(text).exists():
         return first_queries(int(text), n)
     path = Path(text)
     kind = sniff(path)

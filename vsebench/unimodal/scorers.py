@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import frozen
 from ..errors import BadInput, UsageError
-from ..rank.order import TINY, order
+from ..rank.order import UNDERFLOW_MARGIN, order
 from ..rank.scorers import Dot, Scorer, Some, product_bound
 from ..types import SAFE_LENGTH, Float, Int, Vectors
 
@@ -57,7 +57,7 @@ class Distance(Dot):
         The last terms cover the rounding of the canonical score itself and what float32 numbers lose in underflow.
         """
         x, y = map(np.sqrt, self.squares)
-        return np.asarray((0.5 * product_bound(self.x.shape[1]) + 2.0**-40) * (x + y.max()) ** 2 + TINY)
+        return np.asarray((0.5 * product_bound(self.x.shape[1]) + 2.0**-40) * (x + y.max()) ** 2 + UNDERFLOW_MARGIN)
 
     @property
     def T(self) -> Distance:
@@ -102,15 +102,15 @@ def scorer_of(queries: Vectors, gallery: Vectors, similarity: str) -> Scorer:
     return Distance(queries, gallery) if similarity == "euclidean" else Dot(queries, gallery, similarity == "cosine")
 
 
-def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
+def nearest(scorer: Scorer, queries: Int, k: int, query_item: Int | None) -> Int:
     """(query, k) gallery indices of the k best items of some queries, best first; ties in the order of the gallery.
 
     Args:
         scorer: of ``scorer_of``.
         queries: (query,) rows, ascending.
         k: from 1 to the number of candidates.
-        own: (query,) gallery index of the query itself, which is no candidate; None if no query is in the gallery.
+        query_item: (query,) gallery index of each query, which is not its own candidate; None without queries in it.
     """
-    found = order(scorer, queries, k + (own is not None))
-    found = found if own is None else found.keep(found.entries != np.repeat(own, k + 1)).cut(k)
+    found = order(scorer, queries, k + (query_item is not None))
+    found = found if query_item is None else found.keep(found.entries != np.repeat(query_item, k + 1)).cut(k)
     return found.items.astype(np.int64)

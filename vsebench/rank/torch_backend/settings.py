@@ -17,9 +17,9 @@ from ...numeric.torch_support import full_precision
 from ...options import spell
 from ..scorers import product_bound
 
-PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
+PROBE_SHAPE = (128, 64, 192)  # rows, terms and columns of the products that are tried
 # Scores that are computed, compared or ordered together: a GPU takes as long for a thousand numbers as for a million.
-SCORES = {"cpu": 1 << 22, "cuda": 1 << 26}
+TILE_SCORES = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -38,7 +38,7 @@ def device_of(name: str | None) -> torch.device:
     available = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name is None and not available):
         return torch.device("cpu")
-    number = int((name or "").partition(":")[2] or _own(available))
+    number = int((name or "").partition(":")[2] or _emptiest(available))
     if number >= available:
         found = f"{available or 'no'} CUDA device{'s' * (available > 1)}"
         raise UsageError(
@@ -55,7 +55,7 @@ def described(name: str | None) -> str:
     return f"{found.name}, {memory} GiB, compute capability {found.major}.{found.minor}, CUDA {torch.version.cuda}"
 
 
-def _own(available: int) -> int:
+def _emptiest(available: int) -> int:
     if available and (number := local_rank()) is not None:
         return number % available
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
@@ -96,7 +96,7 @@ def fault(device: torch.device) -> Fault | None:
 
 def _error(device: torch.device, dtype: torch.dtype) -> float:
     """The largest error of a product of a dtype by its bound, for terms that are known in integers."""
-    rows, terms, columns = PROBED
+    rows, terms, columns = PROBE_SHAPE
     # 2^12 + 1 has two digits more than the 11 of TF32; 2^26 + 1 has three more than the 24 of float32.
     large = 1 << (12 if dtype == torch.float32 else 26)
     place = torch.arange(max(rows, columns) * terms).reshape(-1, terms)

@@ -27,11 +27,11 @@ from ...arrays import frozen
 from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Replaced, Values, captions_of
 
-GRID = 2.0**26
-# The product of equal unit vectors differs from 1 by rounding, the product for distinct sentences by more than this.
-CERTAIN = np.float32(1.0 - 2.0**-18)
+GRID_STEPS = 2.0**26
+# The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
+CERTAIN_SHARE = np.float32(1.0 - 2.0**-18)
 TILE = 1024  # rows of the other side in one product
-SCATTERED = 1 << 14  # products of scattered pairs at a time
+SCATTERED_PRODUCTS = 1 << 14  # products of scattered pairs at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class CaptionCosine(Values):
         count = np.diff(self.first)[images]
         pairs = np.flatnonzero(count)
         ends = np.cumsum(count[pairs])
-        edges = np.searchsorted(ends, np.arange(SCATTERED, int(count.sum()), SCATTERED))
+        edges = np.searchsorted(ends, np.arange(SCATTERED_PRODUCTS, int(count.sum()), SCATTERED_PRODUCTS))
         for low, high in pairwise(np.unique([0, *edges, len(pairs)]).tolist()):
             some = pairs[low:high]
             begin = np.cumsum(count[some]) - count[some]
@@ -137,7 +137,7 @@ def caption_cosine(
 
 def on_grid(x: Float) -> Float:
     """Numbers rounded to multiples of 2^-26."""
-    return np.rint(x * GRID) / GRID
+    return np.rint(x * GRID_STEPS) / GRID_STEPS
 
 
 def unit_rows(vectors: npt.NDArray[Any]) -> Float:
@@ -185,6 +185,6 @@ def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
 def _rounded(products: Float) -> Vectors:
     """Products as float32; exactly 1 (or -1) where vectors are equal (or opposite) up to rounding."""
     out = products.astype(np.float32)
-    out[out >= CERTAIN] = 1.0
-    out[out <= -CERTAIN] = -1.0
+    out[out >= CERTAIN_SHARE] = 1.0
+    out[out <= -CERTAIN_SHARE] = -1.0
     return out

@@ -37,7 +37,7 @@ BUILD = "vsebench spice"
 ANY = "--split NAME"
 KIND = "spice"  # of the entry in the cache
 FORMAT = "vsebench/spice-tuples/1"
-AGAIN = "correct the line, or export the file again"
+LINE_FIX = "correct the line, or export the file again"
 Item = tuple[str, ...]
 
 
@@ -166,7 +166,7 @@ def read_lines(lines: Iterable[tuple[int, str]], path: Path) -> Tuples:
         match parse_json(line, at):
             case {"word": str(word), "synsets": ids}:
                 if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in ids):
-                    raise BadInput(f"synsets are {shown(ids)}, expected integers", where=at, fix=AGAIN)
+                    raise BadInput(f"synsets are {shown(ids)}, expected integers", where=at, fix=LINE_FIX)
                 synsets[word] = frozenset(ids)
             case {"caption": str(caption), "broken": str(why)}:
                 if (text := normal(caption)) not in texts or text in broken:
@@ -200,7 +200,7 @@ def _items(value: Any, at: str, known: dict[Item, Item]) -> tuple[Item, ...]:
     """Lists of words as tuples; equal tuples become one object, which ``known`` maps to itself."""
     items = value if isinstance(value, list) else [value]
     if items is not value or not all(isinstance(x, list) and {*map(type, x)} == {str} and len(x) < 4 for x in items):
-        raise BadInput(f"{shown(value)} is not a list of tuples of one to three words", where=at, fix=AGAIN)
+        raise BadInput(f"{shown(value)} is not a list of tuples of one to three words", where=at, fix=LINE_FIX)
     return tuple(known.setdefault(item, item) for item in map(tuple, value))
 
 

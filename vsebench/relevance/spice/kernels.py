@@ -17,7 +17,7 @@ import numpy as np
 
 from ...numeric import compiled as nb
 
-NONE = np.int64(-1)  # of one type, so that every function is compiled once
+NO_NODE = np.int64(-1)  # of one type, so that every function is compiled once
 SLOTS, NODES, ATTRIBUTES, RELATIONS, TOKEN = range(5)  # indices in ``count``
 
 
@@ -73,7 +73,7 @@ def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark,
             return np.int64(nodes[k])
     token = _mark(w, syn_ptr, syn, mark, count)
     own = syn_ptr[w + 1] - syn_ptr[w]
-    best, best_contained, best_common, largest = NONE, False, 0, 0.0
+    best, best_contained, best_common, largest = NO_NODE, False, 0, 0.0
     for k in range(count[NODES]):
         count[TOKEN] += 1
         contained, common, slot = False, 0, nodes[k]
@@ -92,7 +92,7 @@ def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark,
         if similarity > largest:
             best, best_contained, best_common, largest = np.int64(nodes[k]), contained, common, similarity
     if best < 0:
-        best = _add(w, NONE, word, follow, last, heads, count)
+        best = _add(w, NO_NODE, word, follow, last, heads, count)
         nodes[count[NODES]], n_syn[best] = best, own
         count[NODES] += 1
     elif not best_contained:
@@ -116,7 +116,7 @@ def _link(w, a, b, links, n, word, follow, last, heads, count, syn_ptr, syn, mar
             if _merge_if_similar(w, token, np.int64(links[k, 2]), word, follow, last, heads, count, syn_ptr, syn, mark):
                 return True
     links[n, 0], links[n, 1] = a, b
-    links[n, 2] = _add(w, NONE, word, follow, last, heads, count)
+    links[n, 2] = _add(w, NO_NODE, word, follow, last, heads, count)
     return False
 
 
@@ -153,7 +153,7 @@ def build_graphs(
                 if tuples[t, 2] < 0:
                     n = count[ATTRIBUTES]
                     if not _link(
-                        tuples[t, 1], one, NONE, attributes, n, word, follow, last, heads, count, syn_ptr, syn, mark
+                        tuples[t, 1], one, NO_NODE, attributes, n, word, follow, last, heads, count, syn_ptr, syn, mark
                     ):
                         count[ATTRIBUTES] += 1
                     continue

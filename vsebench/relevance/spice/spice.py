@@ -24,9 +24,9 @@ from .file import Tuples, load_tuples, normal, origin
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-OWN_CHUNK = 4096  # captions per chunk when their images are merged without them, to limit memory
-CANDIDATES = 1 << 22  # pairs of tuples that are compared at a time
-VALUES = 1 << 22  # F of this many pairs are computed at a time for single pairs
+MERGED_CAPTIONS = 4096  # captions whose images are merged without them at a time, to limit the memory
+TUPLE_PAIRS_PER_CALL = 1 << 22  # pairs of tuples that are compared at a time
+VALUES_PER_CALL = 1 << 22  # F of this many pairs are computed at a time for single pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Postings(Values):
         by_image = len(images) * len(self.caption_size) <= len(captions) * len(self.image_size)
         some, row, item = (images, image, columns) if by_image else (captions, caption, rows)
         out = np.empty(len(rows), np.float32)
-        step = max(1, VALUES // max(1, len(self.caption_size if by_image else self.image_size)))
+        step = max(1, VALUES_PER_CALL // max(1, len(self.caption_size if by_image else self.image_size)))
         for start in range(0, len(some), step):
             here = np.flatnonzero((row >= start) & (row < start + step))
             out[here] = self._f(by_image, some[start : start + step])[row[here] - start, item[here]]
@@ -172,7 +172,7 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
         rarest = cost.argmin(axis=0)
         for p in range(size):
             has = ones(right[theirs, p], np.arange(len(theirs) + 1), similar.shape[0]).T.tocsr()
-            steps = 1 + int(cost[p, rarest == p].sum()) // CANDIDATES
+            steps = 1 + int(cost[p, rarest == p].sum()) // TUPLE_PAIRS_PER_CALL
             for part in np.array_split(ours[rarest == p], steps):
                 pair = (similar[left[part, p]] @ has).tocoo()
                 u, v = part[pair.row], theirs[pair.col]
@@ -188,9 +188,9 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
 def _own_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     f = np.zeros(len(text_of), np.float32)
-    for start in range(0, len(f), OWN_CHUNK):
-        some = np.arange(start, min(start + OWN_CHUNK, len(f)))
-        n, lists = len(some), others[start : start + OWN_CHUNK]
+    for start in range(0, len(f), MERGED_CAPTIONS):
+        some = np.arange(start, min(start + MERGED_CAPTIONS, len(f)))
+        n, lists = len(some), others[start : start + MERGED_CAPTIONS]
         member_ptr = np.concatenate([np.arange(n), n + offsets(np.array([len(of) for of in lists]))])
         graphs = build(encoded, member_ptr, text_of[np.concatenate([some, *lists])])
         tuples, matches = matched(encoded, graphs, n)

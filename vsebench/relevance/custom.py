@@ -1,4 +1,4 @@
-"""Judgements of one's own: reading them, their grades among the items of a split, and the source that they become."""
+"""Custom judgements: read them, place their grades among the items of a split, and make a source of them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
-BLOCK = 1 << 22  # entries of a matrix read at a time
+FORMS_FIX = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
+BLOCK_ENTRIES = 1 << 22  # entries of a matrix read at a time
 OfSide = tuple[Which, Grades]
 
 
@@ -66,7 +66,7 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     with logged() as log:
         values = spec.path or numbers(spec.values, spec.what)
         gains = of_matrix(test, values, spec.settings.get("rows", "auto"), turned * (spec.holds == DIRECTIONS[1]))
-    step = max(1, BLOCK // gains.shape[1])
+    step = max(1, BLOCK_ENTRIES // gains.shape[1])
     rows = [gains.rows(i, min(i + step, len(test.rows))) for i in range(0, len(test.rows), step)]
     notes = [note for note in log.notes if log.weights[note] != "detail"]
     grades = vstack([csr_array(some, dtype=np.float64) for some in rows], format="csr")
@@ -80,7 +80,7 @@ def pairs_of(spec: Spec) -> list[Pairs] | None:
     if spec.holds == LABELS or (hasattr(spec.values, "__array__") if path is None else sniff(path).matrix):
         return None
     if path is None and not isinstance(spec.values, (Mapping, list, tuple)):
-        raise UsageError(f"{spec.what} are {shown(spec.values)}", fix=FORMS)
+        raise UsageError(f"{spec.what} are {shown(spec.values)}", fix=FORMS_FIX)
     stated: Any = spec.holds or None
     return read_pairs(path or spec.values, stated, where=spec.what)
 
@@ -115,8 +115,8 @@ def both_ways(
     if judged is not None:
         rows, columns = replace(rows, judged=judged[0]), replace(columns, judged=judged[1])
     meaning = f"have no {what}: they are left out of every metric, even with {spell('no_positive', 'miss')}"
-    asked = (rows, columns)[: 2 - test.one_way]
-    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in asked], "", meaning, test))
+    query_sides = (rows, columns)[: 2 - test.one_way]
+    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in query_sides], "", meaning, test))
     return replace(rows, notes=notes), replace(columns, notes=notes)
 
 
@@ -171,14 +171,14 @@ def _check_level(both: Both[Grades], where: str) -> None:
 def source(both: Both[Grades], test: TestSet) -> Source:
     """The judgements of both sides as a source, which is valid for their test set alone."""
     name, level = both[0].name, both[0].level
-    asked = both[: 2 - test.one_way]
-    notes = dict.fromkeys(note for one in asked for note in one.notes)
+    query_sides = both[: 2 - test.one_way]
+    notes = dict.fromkeys(note for one in query_sides for note in one.notes)
     if test.one_way and (idle := int((~both[0].judged).sum())):
         notes[f"{idle:,} of {len(test.rows):,} queries are not judged and are left out of every metric"] = None
     meaning = (
         f"have no positive: they are left out of every metric, or count as a miss with {spell('no_positive', 'miss')}"
     )
-    without = [(one.positives.skipped, int(one.judged.sum())) for one in asked]
+    without = [(one.positives.skipped, int(one.judged.sum())) for one in query_sides]
     identity = _identity(both, test)
     return Source(
         name=name,
@@ -187,7 +187,7 @@ def source(both: Both[Grades], test: TestSet) -> Source:
         rule=f"a grade of at least {level:g}",
         grades=lambda test: both,
         identity=lambda test: identity,
-        lists_judged=any((x.data < level).any() for one in asked for x in (one.inside, one.outside)),
+        lists_judged=any((x.data < level).any() for one in query_sides for x in (one.inside, one.outside)),
         notes=(*notes, *_counted(without, "judged ", meaning, test)),
     )
 
@@ -243,8 +243,10 @@ def read_labels(path: Path) -> Labels:
                 several = label if isinstance(label, list) else text_of(label).split("|")
                 words = (text_of(word) for word in several)
                 found[side].setdefault(text_of(item), {}).update((word, None) for word in words if word)
-    ids = {side: as_ids(id_array(list(own), "ids", path), f"{side}_id", path) for side, own in found.items()}
-    return Labels(ids, {side: [list(words) for words in own.values()] for side, own in found.items()}, str(path))
+    ids = {side: as_ids(id_array(list(of_item), "ids", path), f"{side}_id", path) for side, of_item in found.items()}
+    return Labels(
+        ids, {side: [list(words) for words in of_item.values()] for side, of_item in found.items()}, str(path)
+    )
 
 
 def in_memory(value: Any, where: str) -> Labels:
@@ -308,15 +310,15 @@ def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Boo
 
 def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], Sequence[Sequence[str]]]:
     """The index of every labelled item of one side, -1 of one that the split does not have, and the labels of each."""
-    known, ids, own = test.side(side).ids, labels.ids[side], labels.labels[side]
+    known, ids, item_labels = test.side(side).ids, labels.ids[side], labels.labels[side]
     if ids is None:
-        if len(own) != len(known):
-            what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{test.name}'"
+        if len(item_labels) != len(known):
+            what = f"labels of {count_of(len(item_labels), side)} for {len(known):,} {side}s of split '{test.name}'"
             raise BadInput(what, where=labels.where, fix=f"give one label per {side}, in the order of the rows")
         row = owners.order(test, side)
-        return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
+        return list(range(len(known))), item_labels if row is None else [item_labels[i] for i in row.tolist()]
     at, _ = match(ids, known)
     if not (at >= 0).any():
         what = f"none of its {side} ids is in split '{test.name}' (first: {ids[0]})"
         raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
-    return at.tolist(), own
+    return at.tolist(), item_labels
