@@ -17,7 +17,7 @@ from ..evaluation.plan import load_judgements
 from ..evaluation.request import IDS, Given, Request, request
 from ..evaluation.system import audit
 from ..files.arrow_tables import has_vectors
-from ..files.captions import EVERY, all_of_file, lines_of
+from ..files.captions import ALL_PARTS, all_of_file, lines_of
 from ..files.formats import FORMATS, Format, sniff
 from ..files.kinds import KINDS
 from ..files.members import SCORES, arrays, opened
@@ -263,7 +263,7 @@ def _captions(path: Path) -> Found:
     try:
         rows = all_of_file(path)
     except UsageError:  # it has several parts
-        rows = all_of_file(path, EVERY)
+        rows = all_of_file(path, ALL_PARTS)
     captions = rows.captions or ()
     if not _prose(captions):
         raise BadInput("its captions are single words", where=path)
