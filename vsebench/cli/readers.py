@@ -28,7 +28,7 @@ from ..files.records import records
 from ..files.regular import inside
 from ..files.textfile import parse_json, read_text
 from ..log import Log, logged, note
-from ..relevance.own import read_labels
+from ..relevance.custom import read_labels
 from ..sets import folders, items
 from ..sets.catalogue import load_split
 from ..types import QUERIES
