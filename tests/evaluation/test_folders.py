@@ -295,7 +295,7 @@ def test_inspect_says_what_the_files_of_a_test_set_are(folder: Path, tmp_path: P
 
     found = said(folder)
     assert [one["name"] for one in found["arrays"]] == ["query_ids", "corpus_ids", "judgements"]
-    assert found["notes"] == [f"judgements {pairs}: give them with --split FOLDER"]
+    assert found["notes"] == [f"judgements {pairs}: use --split FOLDER"]
     assert found["matched"] | counts == found["matched"]
     idle = f"test: 2 of {N + 2} queries are not judged and are left out of every metric"
     assert idle in found["matched"]["notes"]
@@ -314,7 +314,7 @@ def test_inspect_says_what_the_files_of_a_test_set_are(folder: Path, tmp_path: P
     for words in (ids, ("--split", folder)):
         found = said(run, *words)
         sizes = f"82 queries, {len(np.unique(ROWS))} items, {82 * DEPTH:,} pairs"
-        assert found["notes"] == [f"retrieved lists ({sizes}): give them with --run"]
+        assert found["notes"] == [f"retrieved lists ({sizes}): use --run"]
         assert found["matched"]["queries"] == N + 2
     assert said(run)["matched"] is None
     predictions = {"en": {"test": {QUERY_IDS[0]: {CORPUS_IDS[0]: 1.0}}, "dev": {QUERY_IDS[0]: {}}}}

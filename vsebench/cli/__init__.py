@@ -32,6 +32,10 @@ USUAL = (
     "files", "texts", "scores", "run", "split", "captions", "trust", "metrics", "gains", "judgements", "direction",
     "similarity", "ties", "ci", "save_run", *REPORT, "as_json", "quiet", "notes",
 )  # fmt: skip
+READ = (
+    "texts", "split", "image_key", "text_key", "scores_key", "image_ids", "text_ids", "query_ids", "corpus_ids",
+    "judgements", "captions_per_image",
+)  # fmt: skip
 REPORTS = "REPORT..."
 SETS = {
     "list": Command("List the test sets, and how to get the missing ones.", "cli.data:list_splits"),
@@ -84,7 +88,10 @@ PANELS: dict[str, dict[str, Any]] = {
     },
     "Test sets, relevance, vectors": {
         "encode": Command("Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL..."),
-        "inspect": Command("Show what a file holds and how it would be read.", "cli.inspect:run", "FILE"),
+        "inspect": Command(
+            "Show what a file holds and how it would be read.", "cli.inspect:run", "FILE",
+            of="evaluation.run:evaluate", takes=READ,
+        ),
         "data": ("Test sets: list, build, describe, verify, export, remove.", SETS),
         "spice": Command("Parse captions for SPICE.", "cli.cache:spice"),
         "cache": Command("Show or clear the cache.", "cli.cache:cache", "[KIND]"),

@@ -3,44 +3,72 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import BadInput, UsageError, VsebenchError
+from ..evaluation import inputs
+from ..evaluation.plan import load_judgements
+from ..evaluation.request import Given, Request, request
+from ..evaluation.system import audit
+from ..files.arrow_tables import has_vectors
+from ..files.captions import caption_file, lines_of
+from ..files.formats import FORMATS, Format, sniff
+from ..files.kinds import KINDS
+from ..files.members import arrays
+from ..files.pairs import EXCEPT, JUDGED, LISTS, ONLY, Kind, Pairs, place
+from ..files.raw import Raw, shown
+from ..files.read_pairs import read_pairs
+from ..files.records import records
+from ..files.regular import inside
+from ..files.textfile import read_text
+from ..log import Log, logged, note
+from ..relevance.own import read_labels
+from ..results.table import Table
+from ..sets import items
+from ..sets.catalogue import load_split
+from ..sets.folders import is_test_set
+from ..types import QUERIES, TestSet
 from .terminal import Terminal, listing
 
-if TYPE_CHECKING:
-    from ..evaluation.inputs import Input
-    from ..evaluation.request import Request
-    from ..files.caption_rows import CaptionRows
-    from ..files.formats import Format
-    from ..files.pairs import Pairs
-    from ..log import Log
-    from ..results.table import Table
-    from ..types import TestSet
-
-T = TypeVar("T")
+Document = dict[str, Any]  # what is printed, see ``run``
 
 
-def run(
-    terminal: Terminal,
-    file: Path,
-    *,
-    scores: bool = False,
-    texts: Path | None = None,
-    split: str | None = None,
-    image_key: str | None = None,
-    text_key: str | None = None,
-    scores_key: str | None = None,
-    image_ids: Path | None = None,
-    text_ids: Path | None = None,
-    query_ids: Path | None = None,
-    corpus_ids: Path | None = None,
-    judgements: Sequence[str] = (),
-    captions_per_image: int | None = None,
-) -> None:
+class Target(NamedTuple):
+    """The file, the test set in it if it has several, and what ``eval`` would be asked for."""
+
+    path: Path
+    part: tuple[str, ...]
+    asked: Request
+
+
+class Found(NamedTuple):
+    """What a reader finds."""
+
+    words: str
+    arrays: list[Document]
+    value: Any = None  # what is matched with a test set
+    format: str = ""
+    notes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+
+
+class Reader(NamedTuple):
+    """A reader, the option that takes such a file, and how the items are matched with a test set."""
+
+    name: str
+    read: Callable[[Target], Found]  # raises BadInput or UsageError for a file of another kind
+    option: str = ""
+    match: Callable[[Any, Target], TestSet] | None = None
+
+
+def run(terminal: Terminal, file: Path, *, scores: bool = False, **given: Any) -> None:
     """Show what a file holds and how it would be read, without evaluating it.
 
     If the file cannot be evaluated, print the reason and exit with code 3.
@@ -48,47 +76,21 @@ def run(
     Args:
         file: embeddings, scores, ranked lists, judgements, captions, or the folder of a run or a test set.
         scores: read the file as a score matrix; its content decides by default.
-        texts: text vectors, if FILE holds images only.
-        split: test set: ``coco-5k``, coco-1k, f30k, custom, or the FOLDER of a BEIR or MTEB set; the ids decide by
-            default.
-        image_key, text_key, scores_key: name of an array in the file.
-        image_ids: ids of the image rows: .npy, JSON list, or text file with one id per line.
-        text_ids: ids of the text rows.
-        query_ids: ids of the query rows.
-        corpus_ids: ids of the corpus rows.
-        judgements: your judgements, as for eval.
-        captions_per_image: texts per image, in order, for files without ids.
     """
-    from ..evaluation.request import request
-    from ..files.formats import FORMATS, sniff
-    from ..files.members import arrays
-    from ..files.regular import inside
-    from ..sets.folders import is_test_set
-
-    given: dict[str, Any] = {
-        "texts": texts, "split": split, "image_key": image_key, "text_key": text_key, "scores_key": scores_key,
-        "image_ids": image_ids, "text_ids": text_ids, "query_ids": query_ids, "corpus_ids": corpus_ids,
-        "judgements": judgements, "captions_per_image": captions_per_image,
-    }  # fmt: skip
     path, part = inside(file)
-    if of_set := is_test_set(path):
-        given["split"] = str(file)
-    asked = request(**{"scores" if scores else "images": path, **given})
+    of_set = is_test_set(path)
+    given |= {"split": str(file)} if of_set else {}
+    asked = request(**{"scores" if scores else "images": path}, **given)
     if not of_set:  # of a run folder the file in it
         path = asked.images if asked.scores is None else asked.scores[0].value
     kind = FORMATS["folder"] if of_set else sniff(path)
-    document: dict[str, Any] = {
+    document: Document = {
         "schema": "vsebench/inspect/1", "files": [path.name], "format": kind.name, "arrays": [], "matched": None,
         "notes": [],
     }  # fmt: skip
-    fault: VsebenchError | None = None
+    target, fault = Target(path, part, asked), None
     try:
-        if of_set:
-            _of_folder(asked, document)
-        elif part or (asked.scores is None and asked.texts is None and _in_words(path, kind, asked)):
-            _of_text(path, asked, given, document, part)
-        else:
-            _of_arrays(path, asked, document)
+        _inspect(target, FOLDERS if of_set else _readers(target, kind), document)
     except VsebenchError as error:
         fault = error
         if not document["arrays"] and kind.arrays is not None:  # by the header of a file that cannot be evaluated
@@ -100,325 +102,280 @@ def run(
         raise fault
 
 
-def _of_folder(asked: Request, document: dict[str, Any]) -> None:
-    """Queries, a corpus and judgements."""
-    from ..evaluation.inputs import Input
-    from ..files.read_pairs import read_pairs
-    from ..log import logged
+def _readers(target: Target, kind: Format) -> Sequence[Sequence[Reader]]:
+    """The readers of a file, by its format and the options that say what it is."""
+    asked = target.asked
+    if target.part:
+        return (PAIRS[:1],)
+    if asked.scores is not None:
+        return ((SCORES,),)
+    if asked.texts is not None or asked.image_key or asked.text_key:
+        return ((VECTORS,),)
+    if kind.matrix:
+        return (PAIRS[:1], (VECTORS,), (SCORES,))
+    kind.require(target.path)
+    has_arrays = kind.arrays is not None and (kind.name != "parquet" or has_vectors(target.path))
+    return ((VECTORS,), (SCORES,)) if has_arrays else TEXTS
 
-    assert asked.folder is not None
+
+def _inspect(target: Target, groups: Sequence[Sequence[Reader]], document: Document) -> None:
+    """Show what the first group of readers finds of which one succeeds, and match it as the first of these does."""
+    errors: dict[str, VsebenchError] = {}
+    for group in groups:
+        matches = []
+        for reader in group:
+            with logged() as log:
+                try:
+                    found = reader.read(target)
+                except (BadInput, UsageError) as error:
+                    errors[reader.name] = error
+                    continue
+            files = [path.name for path in found.files] or document["files"]
+            document |= {"files": files, "format": found.format or document["format"]}
+            document["arrays"] += found.arrays
+            use = f"{found.words}: use {reader.option}" if reader.option else found.words
+            document["notes"] += [*found.notes, *filter(None, [use])]
+            matches.append(functools.partial(_match, reader, found.value, log))
+        if matches:
+            matches[0](target, document)
+            return
+    if VECTORS.name in errors or len(errors) == 1:
+        raise errors.get(VECTORS.name) or errors.popitem()[1]
+    what = "; ".join(f"as {reader.name}, {errors[reader.name].what}" for reader in (CAPTIONS, *PAIRS))
+    fix = "run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file"
+    raise BadInput(f"cannot be read ({what})", where=target.path, fix=fix)
+
+
+def _match(reader: Reader, value: Any, read: Log, target: Target, document: Document) -> None:
+    """The test set of what a reader has found, and how its rows are matched."""
+    if reader.match is None:
+        return
     with logged() as log:
-        test = asked.folder.test
-        roles = zip(test.sides, ("queries", "corpus"), strict=True)
-        document["arrays"] = [_ids(f"{side.name}_ids", asked.folder.items(role)[0]) for side, role in roles]
-        _count(read_pairs(asked.folder.judgements, None), "--split FOLDER", document)
-        _judge(asked, Input(test, None, asked.folder.where))
-        document["matched"] = _matched(test, log)
-
-
-def _judge(asked: Request, data: Input) -> None:
-    """Note what is odd about what is evaluated, and how judgements that are given fit it."""
-    from ..evaluation.plan import load_judgements
-    from ..evaluation.system import audit
-    from ..log import note
-
-    audit(data)
-    for name, source in load_judgements(asked.judgements, asked.level, data.split, None, data.judged).items():
-        note(*(f"{name}: {sentence}" for sentence in source.notes))
-
-
-def _in_words(path: Path, kind: Format, asked: Request) -> bool:
-    """Whether a file is text, a table without vectors, or the rows that an index found."""
-    from ..files.arrow_tables import has_vectors
-    from ..files.pairs import LISTS
-    from ..files.read_pairs import read_pairs
-
-    if kind.matrix and not (asked.image_key or asked.text_key):
-        return _tried(lambda: read_pairs(path, None, LISTS))[0] is not None
-    if kind.name != "parquet" or asked.image_key or asked.text_key:
-        return kind.name in ("text", "json", "gzip")
-    kind.require(path)
-    return not has_vectors(path)
-
-
-def _of_arrays(path: Path, asked: Request, document: dict[str, Any]) -> None:
-    """Vectors or scores, and the rows of a split that they are."""
-    from ..evaluation import inputs
-    from ..evaluation.request import Given
-    from ..log import logged
-    from ..types import QUERIES
-
-    given = asked.scores and asked.scores[0]
-    if given is None and asked.texts is None and _holds_scores(path, asked):
-        document["notes"].append("a score matrix: give it with --scores")
-        given = Given(None, path)
-    with logged() as log:
+        note(*read.notes)
         try:
-            raw = inputs.raw_vectors(asked) if given is None else inputs.raw_scores(given, asked)
-            names: tuple[str, ...] = ("images", "texts") if given is None else ("scores",)
-            if of_queries := raw.sides == QUERIES:
-                names = ("queries", "corpus")
-            arrays = [_array(*one) for one in zip(names, raw.arrays, strict=True)]
-            ids = {f"{side}_ids": of for side, of in zip(raw.sides, (raw.image_ids, raw.text_ids), strict=True)}
-            ids["image_of_text"] = raw.image_of_text
-            arrays += [_ids(name, array) for name, array in ids.items() if array is not None]
-            if raw.captions is not None:
-                shape, first = [len(raw.captions)], list(raw.captions[:3])
-                arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
-            document |= {"files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays}
-            if of_queries:
-                document["notes"].append("queries and a corpus: eval takes them with --judgements or --split FOLDER")
-                asked = asked if asked.judgements else replace(asked, judgements={"": ()})
-            if given is None:
-                found = inputs.of_vectors(raw, asked, asked.split)
-            else:
-                found = inputs.of_scores(raw, given, asked, asked.split)
-            _judge(asked if asked.judgements != {"": ()} else replace(asked, judgements={}), found)
-            document["matched"] = _matched(found.split, log)
+            split = reader.match(value, target)
+        except items.UnknownItems:
+            document["notes"].append("ids of no installed data set: eval takes --run and --judgements together")
+            return
         except VsebenchError:
             document["notes"] += log.notes
             raise
-
-
-def _holds_scores(path: Path, asked: Request) -> bool:
-    """Whether a file without readable vectors has one matrix, with a name or shape of scores."""
-    from ..evaluation import inputs
-    from ..files.members import SCORES, arrays
-    from ..log import logged
-
-    with logged():
-        try:
-            inputs.raw_vectors(asked)
-        except (BadInput, UsageError):
-            matrices = [m for m in arrays(path).values() if len(m.shape) == 2]
-            if len(matrices) != 1 or asked.image_key or asked.text_key:
-                return False
-            n_image, n_text = matrices[0].shape
-            return matrices[0].base in SCORES.names or (n_image > 1 and n_text % n_image == 0)
-    return False
-
-
-def _of_text(
-    path: Path, asked: Request, given: Mapping[str, Any], document: dict[str, Any], part: tuple[str, ...] = ()
-) -> None:
-    """A result of vsebench, captions, retrieved lists, judgements, labels, or a table by id, as ``eval`` reads them."""
-    from ..files.captions import EVERY, all_of_file, lines_of
-    from ..files.pairs import JUDGED, LISTS
-    from ..files.read_pairs import read_pairs
-    from ..relevance.own import read_labels
-
-    if not part and (own := _tried(lambda: _of_results(path))[0]) is not None:
-        document |= own
-        return
-    rows, no_captions = _tried(lambda: all_of_file(path), lambda: all_of_file(path, EVERY))
-    lists, no_lists = _tried(lambda: read_pairs(path, None, LISTS, both=None, part=part))
-    judged, no_judgements = (None, None) if part else _tried(lambda: read_pairs(path, None, JUDGED))
-    # The reader of captions takes any words behind an id, and that of judgements any text as the id of an item.
-    sentences = _sentences(() if rows is None else rows.captions or ())
-    items = [item for one in judged or lists or () if one.number is None for item in map(str, one.items.tolist())]
-    if rows is not None and (sentences or not (lists or judged)):
-        _of_captions(rows, document)
-    elif no_captions is not None and _sentences(items):
-        raise no_captions
-    elif lists or judged:
-        _of_pairs(":".join([str(path), *part]), lists, judged, asked, given, document)
-    elif labels := _tried(lambda: read_labels(path))[0]:
-        of = {f"{side}_id": ids for side, ids in labels.ids.items() if ids is not None}
-        document["arrays"] = [_ids(name, ids) for name, ids in of.items()]
-        document["notes"].append("class labels: give them with --judgements NAME=labels:FILE")
-    elif not part and not _sentences(_tried(lambda: lines_of(path))[0] or ()) and _of_candidates(path, document):
-        if _tried(lambda: _by_id(path))[0]:
-            document["notes"].append(_COLUMNS)
-    elif table := _tried(lambda: _by_id(path))[0]:
-        document["arrays"] = [
-            {"name": name, "shape": [len(values)], "dtype": "values", "first": values[:3]}
-            for name, values in table.items()
-        ]
-        document["notes"].append(_COLUMNS)
-    elif (lines := _tried(lambda: lines_of(path))[0]) and 2 * sum(map(_has_number, lines)) < len(lines):
-        document["arrays"] = [{"name": "captions", "shape": [len(lines)], "dtype": "text", "first": list(lines[:3])}]
-        document["notes"].append(
-            "captions without ids, one per line: give them with --captions, in the order of the ids"
-        )
-    elif no_lists is not None and "has the predictions of" in no_lists.what:
-        raise no_lists
-    else:
-        read = {"captions": no_captions, "retrieved lists": no_lists, "judgements": no_judgements}
-        what = "; ".join(f"as {name}, {error.what}" for name, error in read.items() if error is not None)
-        fix = "run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file"
-        raise BadInput(f"cannot be read ({what})", where=path, fix=fix)
-
-
-_COLUMNS = "columns by id: give them to --only FILE:COLUMN=VALUE, or to vsebench slice --file"
-
-
-def _of_candidates(path: Path, document: dict[str, Any]) -> bool:
-    """Whether a file has the items that may be returned, or may not; what it has of each, and the option for it."""
-    from ..files.pairs import EXCEPT, ONLY
-    from ..files.read_pairs import read_pairs
-
-    for option, kind in {"--candidates FILE": ONLY, "--exclude FILE": EXCEPT}.items():
-        found = _tried(functools.partial(read_pairs, path, None, kind))[0] or []
-        for one in (one for one in found if one.whose or one.format != "trec"):  # other lines are judgements
-            whose = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
-            of = whose.get(one.whose, f"of {len(one.queries):,} queries")
-            array = {"name": kind.words, "shape": [len(one.items)], "dtype": "ids", "first": one.items[:3].tolist()}
-            document["arrays"].append(array)
-            document["notes"].append(f"{kind.words}, {len(one.items):,} items {of}: give them with {option}")
-    return bool(document["arrays"])
-
-
-def _sentences(texts: Sequence[str]) -> bool:
-    """Whether most texts have spaces between words, and no tabs, as captions have and ids with grades have not."""
-    return 2 * sum(" " in text.strip() and "\t" not in text for text in texts) > len(texts)
-
-
-def _has_number(line: str) -> bool:
-    """Whether a line has a number among its words, as lists and judgements have."""
-    return any(word.replace(".", "", 1).isdecimal() for word in line.replace(",", " ").split())
-
-
-def _tried(*readers: Callable[[], T]) -> tuple[T | None, VsebenchError | None]:
-    """The result of the first reader that succeeds, else the error of the first reader."""
-    errors: list[VsebenchError] = []
-    for read in readers:
-        try:
-            return read(), None
-        except (BadInput, UsageError) as error:
-            errors.append(error)
-    return None, errors[0]
-
-
-def _by_id(path: Path) -> dict[str, list[Any]] | None:
-    """The columns of a table that has one of ids, else None."""
-    from ..files.kinds import KINDS
-    from ..files.records import records
-
-    table = records(path, "columns")
-    cells = {str(name): table[name].tolist() for name in table}
-    return cells if len(cells) > 1 and KINDS["columns"].find(cells) else None
-
-
-def _of_captions(rows: CaptionRows, document: dict[str, Any]) -> None:
-    import numpy as np
-
-    images, first = np.unique(rows.image_id), list(rows.captions[:3]) if rows.captions else []
-    captions = {"name": "captions", "shape": [len(rows.caption_id)], "dtype": "text", "first": first}
-    document["format"] = "captions"
-    document["arrays"] = [captions, _ids("caption_id", rows.caption_id), _ids("image_id", images)]
-    document["notes"].append(
-        f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
-    )
-
-
-def _count(pairs: Sequence[Pairs], option: str, document: dict[str, Any]) -> None:
-    """What retrieved lists or judgements are, how many, and the option that takes them."""
-    import numpy as np
-
-    for one in pairs:
-        shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
-        words = " ".join(filter(None, (one.kind.words, one.direction)))
-        array = {"name": words, "shape": shape, "dtype": "lists" if one.kind.listed else one.kind.number}
-        document["arrays"].append({**array, "first": one.queries[:3].tolist()})
-        document["format"] = one.format
-        sizes = f"{len(one.queries):,} queries, {len(one.items):,} items, {len(one.query):,} pairs"
-        limits = ", or with --candidates or --exclude as items of each query" * (
-            one.number is None and not one.kind.listed
-        )
-        document["notes"] += [*one.notes, f"{words} ({sizes}): give them with {option}{limits}"]
-
-
-def _of_pairs(
-    path: str, lists: list[Pairs] | None, judged: list[Pairs] | None, asked: Request, given: Mapping[str, Any],
-    document: dict[str, Any],
-) -> None:  # fmt: skip
-    """Retrieved lists, judgements, or pairs that may be both."""
-    from ..evaluation import inputs
-    from ..evaluation.request import IDS, request
-    from ..files.pairs import place
-    from ..log import logged, note
-    from ..sets import items
-    from ..sets.catalogue import load_split
-
-    _count(lists or (), "--run", document)
-    _count(judged or (), "--judgements NAME=FILE", document)
-    with logged() as log:
-        try:
-            if lists:
-                data = inputs.read(request(run=path, **{name: given[name] for name in ("split", "judgements", *IDS)}))
-                split = data.split
-                _judge(asked, data)
-            else:
-                named = [asked.folder.test] if asked.folder else [load_split(str(asked.split))] if asked.split else []
-                split = named[0] if named else items.split_of(judged or ())
-                for one in judged or ():
-                    note(*place(one, split).notes)
-            document["matched"] = _matched(split, log)
-        except items.UnknownItems:
-            document["notes"].append("ids of no installed data set: eval takes --run and --judgements together")
-
-
-def _of_results(file: Path) -> dict[str, Any] | None:
-    """A report, or the result of an analysis, as vsebench writes them; None for another file."""
-    import json
-
-    from ..files.textfile import read_text
-
-    text = read_text(file)
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return None
-    schema = str(document.get("schema", ""))
-    if not schema.startswith("vsebench/"):
-        return None
-    kind = schema.split("/")[1]
-    results = document.get("results") or []
-    names = list(dict.fromkeys(str(x.get("metric")) for x in results if isinstance(x, dict)))
-    arrays = [{"name": "results", "shape": [len(results)], "dtype": "values", "first": names[:3]}] if results else []
-    note = f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind} of vsebench ({schema})"
-    if kind in ("report", "joint"):
-        note = f"a report of vsebench on {document.get('split')}: give it to vsebench compare, slice, agree or page"
-    return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}
-
-
-def _matched(split: TestSet, log: Log) -> dict[str, Any]:
     names = ("queries", "corpus") if split.one_way else ("images", "captions")
     counts = dict(zip(names, split.shape, strict=True))
-    return {"split": split.name, **counts, "notes": log.notes, "warnings": log.warnings}
+    document["matched"] = {"split": split.name, **counts, "notes": log.notes, "warnings": read.warnings + log.warnings}
 
 
-def _array(name: str, array: Any) -> dict[str, Any]:
-    import numpy as np
+def _judge(asked: Request, data: inputs.Input) -> TestSet:
+    """Note what is odd about what is evaluated, and how judgements that are given fit it; returns its test set."""
+    audit(data)
+    for name, source in load_judgements(asked.judgements, asked.level, data.split, None, data.judged).items():
+        note(*(f"{name}: {sentence}" for sentence in source.notes))
+    return data.split
 
-    out: dict[str, Any] = {"name": name, "shape": list(array.shape), "dtype": str(array.dtype)}
+
+# Vectors and scores
+
+
+def _vectors(target: Target) -> Found:
+    return _arrays(inputs.raw_vectors(target.asked))
+
+
+def _scores(target: Target) -> Found:
+    """Scores of ``--scores``, or a matrix with the shape of scores."""
+    raw = inputs.raw_scores(_given_scores(target), target.asked)
+    rows, columns = raw.values.shape
+    _check(target.asked.scores is not None or (rows > 1 and columns % rows == 0))
+    return _arrays(raw, "" if target.asked.scores else "a score matrix: use --scores")
+
+
+def _given_scores(target: Target) -> Given:
+    return target.asked.scores[0] if target.asked.scores else Given(None, target.path)
+
+
+def _arrays(raw: Raw, words: str = "") -> Found:
+    of_queries = raw.sides == QUERIES
+    names = ("scores",) if len(raw.arrays) == 1 else ("queries", "corpus") if of_queries else ("images", "texts")
+    beside: dict[str, Any] = {
+        f"{side}_ids": of for side, of in zip(raw.sides, (raw.image_ids, raw.text_ids), strict=True)
+    }
+    beside |= {"image_of_text": raw.image_of_text, "captions": raw.captions}
+    arrays = [_array(*one) for one in zip(names, raw.arrays, strict=True)]
+    if of_queries:
+        words = "queries and a corpus: use --judgements or --split FOLDER"
+    return Found(words, arrays + _columns(beside), raw, raw.format, files=raw.sources)
+
+
+def _match_arrays(raw: Raw, target: Target) -> TestSet:
+    asked = target.asked
+    # Queries and a corpus need judgements, and are matched without any here.
+    judged = replace(asked, judgements={"": ()}) if raw.sides == QUERIES and not asked.judgements else asked
+    if len(raw.arrays) == 1:
+        return _judge(asked, inputs.of_scores(raw, _given_scores(target), judged, asked.split))
+    return _judge(asked, inputs.of_vectors(raw, judged, asked.split))
+
+
+# Text
+
+
+def _result(target: Target) -> Found:
+    """A report, or the result of an analysis, as vsebench writes them."""
+    text = read_text(target.path)
+    try:
+        document = json.loads(text) if text.lstrip().startswith("{") else {}
+    except ValueError:
+        document = {}
+    schema = str(document.get("schema", ""))
+    _check(schema.startswith("vsebench/"))
+    kind = schema.split("/")[1]
+    words = f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind} of vsebench ({schema})"
+    if kind == "report":
+        words = f"a report of vsebench on {document.get('split')}: use vsebench compare, slice, agree or page"
+    return Found(words, [], format=kind)
+
+
+def _captions(target: Target) -> Found:
+    rows = caption_file(target.path).rows()
+    _check(_sentences(rows.captions or ()))
+    images = np.unique(rows.image_id)
+    columns = _columns({"captions": rows.captions, "caption_id": rows.caption_id, "image_id": images})
+    return Found(f"captions of {len(images):,} images", columns, format="captions")
+
+
+def _pairs(target: Target, kind: Kind) -> list[Pairs]:
+    """Pairs of ids; the readers of pairs take any text as the id of an item, and lines of TREC as candidates."""
+    found = read_pairs(target.path, None, kind, both=None if kind is LISTS else "i2t", part=target.part)
+    for one in found:
+        _check(one.number is not None or not _sentences(map(str, one.items)))
+        _check(not kind.bare or bool(one.whose) or one.format != "trec")
+    return found
+
+
+def _counted(pairs: Sequence[Pairs]) -> Found:
+    words, arrays = [], []
+    for one in pairs:
+        name = " ".join(filter(None, (one.kind.words, one.direction)))
+        shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
+        dtype = "lists" if one.kind.listed else one.kind.number
+        arrays.append({"name": name, "shape": shape, "dtype": dtype, "first": one.queries[:3].tolist()})
+        words.append(f"{name} ({len(one.queries):,} queries, {len(one.items):,} items, {len(one.query):,} pairs)")
+    notes = tuple(sentence for one in pairs for sentence in one.notes)
+    return Found(" and ".join(words), arrays, pairs, pairs[0].format, notes)
+
+
+def _match_lists(_: Sequence[Pairs], target: Target) -> TestSet:
+    given = Given(None, str(target.path), part=target.part)
+    return _judge(target.asked, inputs.read(replace(target.asked, run=[given])))
+
+
+def _match_judgements(judged: Sequence[Pairs], target: Target) -> TestSet:
+    folder, name = target.asked.folder, target.asked.split
+    split = folder.test if folder else load_split(str(name)) if name else items.split_of(judged)
+    for one in judged:
+        note(*place(one, split).notes)
+    return split
+
+
+def _candidates(target: Target, kind: Kind) -> Found:
+    (one,) = _pairs(target, kind)
+    whose = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
+    of = whose.get(one.whose, f"of {len(one.queries):,} queries")
+    return Found(f"{kind.words}, {len(one.items):,} items {of}", _columns({kind.words: one.items}))
+
+
+def _labels(target: Target) -> Found:
+    ids = read_labels(target.path).ids
+    return Found("class labels", _columns({f"{side}_id": of for side, of in ids.items()}))
+
+
+def _table(target: Target) -> Found:
+    """A table with a column of ids."""
+    table = records(target.path, "columns")
+    _check(len(table.columns) > 1 and bool(KINDS["columns"].find(table)))
+    return Found("columns by id", _columns({str(name): table[name].tolist() for name in table}))
+
+
+def _lines(target: Target) -> Found:
+    """Captions without ids; lists and judgements that cannot be read have numbers in most lines."""
+    lines = lines_of(target.path) or ()
+    _check(2 * sum(bool(re.search(r"\b\d", line)) for line in lines) < len(lines))
+    return Found("captions without ids, one per line", _columns({"captions": lines}))
+
+
+def _sentences(texts: Iterable[str]) -> bool:
+    """Whether most texts have spaces between words, and no tabs, as captions have and ids with grades have not."""
+    found = [" " in text.strip() and "\t" not in text for text in texts]
+    return 2 * sum(found) > len(found)
+
+
+def _check(fits: bool) -> None:
+    """Raise BadInput for a file of another kind."""
+    if not fits:
+        raise BadInput("is of another kind")
+
+
+# Folders
+
+
+def _folder(target: Target) -> Found:
+    folder = target.asked.folder
+    assert folder is not None
+    roles = zip(folder.test.sides, ("queries", "corpus"), strict=True)
+    ids = _columns({f"{side.name}_ids": folder.items(role)[0] for side, role in roles})
+    judged = _counted(read_pairs(folder.judgements, None))
+    return judged._replace(arrays=ids + judged.arrays, value=inputs.Input(folder.test, None, folder.where))
+
+
+VECTORS = Reader("vectors", _vectors, match=_match_arrays)
+SCORES = Reader("scores", _scores, match=_match_arrays)
+CAPTIONS = Reader("captions", _captions, "--captions, or vsebench data build")
+PAIRS = (
+    Reader("retrieved lists", lambda target: _counted(_pairs(target, LISTS)), "--run", _match_lists),
+    Reader("judgements", lambda target: _counted(_pairs(target, JUDGED)), "--judgements NAME=FILE", _match_judgements),
+)
+# Readers of text: of the first group with a reader that succeeds, all that succeed are shown.
+TEXTS: Sequence[Sequence[Reader]] = (
+    (Reader("results", _result),),
+    (CAPTIONS,),
+    PAIRS,
+    (Reader("labels", _labels, "--judgements NAME=labels:FILE"),),
+    (
+        Reader("candidates", lambda target: _candidates(target, ONLY), "--candidates FILE"),
+        Reader("items to leave out", lambda target: _candidates(target, EXCEPT), "--exclude FILE"),
+    ),
+    (Reader("columns", _table, "--only FILE:COLUMN=VALUE, or vsebench slice --file"),),
+    (Reader("lines", _lines, "--captions, in the order of the ids"),),
+)
+FOLDERS = ((Reader("folder", _folder, "--split FOLDER", lambda data, target: _judge(target.asked, data)),),)
+
+
+# What is shown
+
+
+def _array(name: str, array: Any) -> Document:
+    """An array; for vectors their lengths."""
+    out: Document = {"name": name, "shape": list(array.shape), "dtype": str(array.dtype)}
     if array.ndim == 2 and array.size and name != "scores":
         with np.errstate(all="ignore"):
             length = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=np.float64))
         if np.isfinite(length).all():
-            out["lengths"] = {
-                "min": float(length.min()),
-                "median": float(np.median(length)),
-                "max": float(length.max()),
-            }
+            numbers = {"min": length.min(), "median": np.median(length), "max": length.max()}
+            out["lengths"] = {word: float(number) for word, number in numbers.items()}
     return out
 
 
-def _ids(name: str, array: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "shape": list(array.shape),
-        "dtype": "text" if array.dtype.kind == "U" else "int64",
-        "first": array[:3].tolist(),
-    }
+def _columns(values: Mapping[str, Any]) -> list[Document]:
+    """Ids, texts or other values, by name; without those that are None."""
+    found = []
+    for name, of in values.items():
+        if of is not None:
+            one = np.asarray(of[:3])
+            dtype = {"U": "text", "i": "int64"}.get(one.dtype.kind, "values")
+            found.append({"name": name, "shape": [len(of)], "dtype": dtype, "first": one.tolist()})
+    return found
 
 
-def _shown(document: dict[str, Any]) -> list[str | Table]:
+def _shown(document: Document) -> list[str | Table]:
     """A table of the arrays, and lines on what they are."""
-    from ..files.raw import shown
-
     rows = []
     for a in document["arrays"]:
         lengths = a.get("lengths")

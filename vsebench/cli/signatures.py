@@ -41,6 +41,7 @@ class Command:
         function: MODULE:NAME below vsebench, of a public function, or of a function that takes a ``Terminal``.
         argument: what its first argument is called, with ``...`` if there may be several; in brackets if none may be.
         of: MODULE:NAME of a public function whose arguments are options too; given as keywords.
+        takes: those of its arguments that are options, by default all.
         task: of the progress bar of a public function.
         prints: options of ``results.Output``, of a command that returns a result.
         also: of ``PYTHON``, arguments that are options all the same.
@@ -51,6 +52,7 @@ class Command:
     function: str
     argument: str = ""
     of: str = ""
+    takes: tuple[str, ...] = ()
     task: str = ""
     prints: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
@@ -161,7 +163,8 @@ class Made(click.Command):
         function = Command.load(found.function)
         own = list(options_of(function))
         first = own.pop(0) if found.argument else None
-        more = list(options_of(Command.load(found.of), also=found.also))[1:] if found.of else []  # not the first one
+        more = list(options_of(Command.load(found.of), found.takes, found.also)) if found.of else []
+        more = more if found.takes else more[1:]  # the first one is that of the command
         printed = [*(options_of(Output, found.prints) if found.prints else ()), *options_of(Terminal)]
         for one in printed:
             one.section = "Result" if found.of else ""
