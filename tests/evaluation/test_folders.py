@@ -307,7 +307,7 @@ def test_inspect_says_what_the_files_of_a_test_set_are(folder: Path, tmp_path: P
         assert found["matched"] | counts == found["matched"]
     np.save(tmp_path / "ids.npy", [*QUERY_IDS, "x1", "x2"])
     (tmp_path / "ids.txt").write_text("\n".join(CORPUS_IDS))
-    ids = ("--query-ids", f"{tmp_path}/ids.npy", "--corpus-ids", f"{tmp_path}/ids.txt", "--judgements", judged)
+    ids = ("--ids", f"query={tmp_path}/ids.npy", "--ids", f"corpus={tmp_path}/ids.txt", "--judgements", judged)
     found = said(q, "--texts", d, *ids)
     assert found["matched"] | counts == found["matched"] and idle in found["matched"]["notes"]
     run = rows_of(tmp_path / "run.npz", I=np.concatenate([ROWS, ROWS[:2]]))

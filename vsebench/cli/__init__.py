@@ -52,7 +52,7 @@ PANELS: dict[str, dict[str, Any]] = {
     "Evaluate": {
         "eval": Command(
             "Evaluate systems: rank, measure, report.", "cli.evaluate:run", "[FILE...]",
-            of="evaluation.run:evaluate", prints=REPORT, also=("threads",), usual=USUAL,
+            of="evaluation.run:evaluate", prints=REPORT, also=("threads", "resamples", "seed"), usual=USUAL,
         ),
         "choice": Command(
             "Evaluate caption choice: SugarCrepe, VALSE, yours.", "analysis.choice:choice", "FILE...",
@@ -64,13 +64,14 @@ PANELS: dict[str, dict[str, Any]] = {
         ),
         "correlate": Command(
             "Correlate relevance with human ratings.", "human.study:correlate", "DATA",
-            prints=(*RESULT, "figure"),
+            prints=RESULT,
         ),
         "metrics": Command("List or explain metrics.", "cli.metrics:run", "[METRIC...]"),
     },
     "Compare and show": {
         "compare": Command(
-            "Test the differences between systems.", "analysis.compare:compare", REPORTS, prints=RESULT
+            "Test the differences between systems.", "analysis.compare:compare", REPORTS, prints=RESULT,
+            also=("resamples", "seed"),
         ),
         "show": Command("Print saved reports.", "analysis.compare:show", REPORTS, prints=RESULT),
         "agree": Command(

@@ -1,8 +1,8 @@
 """A command is a function: its signature has the names, types and defaults of the options, its docstring their help.
 
 The first argument of the function is the argument of the command; the others are options. Arguments that end in
-``_key`` are one option: ``--key image=NAME`` is ``image_key``. ``Terminal`` and ``results.Output`` are
-declared in the same way, and add their options to commands.
+``_key`` are one option: ``--key image=NAME`` is ``image_key``; so are those that end in ``_ids``. ``Terminal`` and
+``results.Output`` are declared in the same way, and add their options to commands.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..options import COUNTS, FLAGS, GROUPED, either, spell
 
 Function = Callable[..., Any]
 
-SHORT = {"output": "-o", "target": "-o", "path": "-o", "quiet": "-q", "human_data": "--data"}
+SHORT = {"output": "-o", "target": "-o", "path": "-o", "quiet": "-q"}
 # Arguments of public functions that a command gives itself, or does not have: rare statistics, and arrays in memory.
 GIVEN = ("terminal", "progress", "bar")
 PYTHON = (
-    "more", "image_id_of_text", "interval", "permutations", "over", "java", "block", "most", "threads", "modality",
-    "evaluator", "tests",
+    "more", "image_id_of_text", "interval", "permutations", "resamples", "seed", "lists", "over", "java", "block",
+    "most", "threads", "modality", "evaluator", "tests",
 )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def options_of(function: Function, names: Sequence[str] = (), also: Sequence[str
         one.members = {} if list(one.members) == [""] else one.members
         if one.members:
             one.name, one.several, one.kind = name, True, str
-            one.value = "SIDE=NAME" if name == "key" else f"SIDE={one.value}"
+            one.value = f"SIDE={GROUPED[name]}"
             one.help = f"{one.help.rstrip('.')}; SIDE is {either([side for side in one.members if side])}."
 
 
@@ -161,7 +161,7 @@ class Made(click.Command):
         from .terminal import Terminal
 
         function = Command.load(found.function)
-        own = list(options_of(function))
+        own = list(options_of(function, also=found.also))
         first = own.pop(0) if found.argument else None
         more = list(options_of(Command.load(found.of), found.takes, found.also)) if found.of else []
         more = more if found.takes else more[1:]  # the first one is that of the command
