@@ -205,10 +205,10 @@ def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkey
     if place.startswith("/proc") and not Path("/proc/self").exists():
         pytest.skip("no /proc here")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / place))
-    found = doctor._cache()
+    (found,) = doctor.examine("cache")
     assert (found.state, found.fix) == ("fault", "set VSEBENCH_CACHE to a folder that you can write")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "new" / "cache"))
-    assert doctor._cache().state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+    assert doctor.examine("cache")[0].state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
 
 
 # unexpected errors

