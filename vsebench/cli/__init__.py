@@ -36,6 +36,7 @@ READ = (
     "texts", "split", "image_key", "text_key", "scores_key", "image_ids", "text_ids", "query_ids", "corpus_ids",
     "judgements", "captions_per_image",
 )  # fmt: skip
+ENCODE = ("batch", "threads", "lower", "template", "precision", "context_length")
 REPORTS = "REPORT..."
 SETS = {
     "list": Command("List the test sets, and how to get the missing ones.", "cli.data:list_splits"),
@@ -88,7 +89,10 @@ PANELS: dict[str, dict[str, Any]] = {
         ),
     },
     "Test sets, relevance, vectors": {
-        "encode": Command("Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL..."),
+        "encode": Command(
+            "Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL...",
+            of="pretrained.encode:encode", takes=ENCODE, also=("threads",),
+        ),
         "inspect": Command(
             "Show what a file holds and how it would be read.", "cli.inspect:run", "FILE",
             of="evaluation.run:evaluate", takes=READ,

@@ -164,11 +164,11 @@ class Made(click.Command):
         own = list(options_of(function, also=found.also))
         first = own.pop(0) if found.argument else None
         more = list(options_of(Command.load(found.of), found.takes, found.also)) if found.of else []
-        more = more if found.takes else more[1:]  # the first one is that of the command
+        shared = [*own, *more] if found.takes else [*more[1:], *own]  # the first one is that of the command
         printed = [*(options_of(Output, found.prints) if found.prints else ()), *options_of(Terminal)]
         for one in printed:
-            one.section = "Result" if found.of else ""
-        self.options = {one.name: one for one in [*more, *own, *printed]}
+            one.section = "Result" if found.of and not found.takes else ""
+        self.options = {one.name: one for one in [*shared, *printed]}
         self.found, self.first = found, first
         params: list[click.Parameter] = [one.click() for one in self.options.values()]
         doc = inspect.cleandoc(function.__doc__ or "")
