@@ -40,7 +40,6 @@ _ELSEWHERE = {
     "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
     "intervals": "a table of several reports has them: vsebench.compare(REPORTS, tests=False, intervals=True)",
     "figures figure_format": "the returned object writes them: .figures(FOLDER, KIND)",
-    "figure": "call vsebench.human.figure.write(RESULT, FILE)",
     "quiet notes no_progress": "leave it out: functions print nothing; the returned object has .notes and .warnings",
 }
 OF_THE_RESULT = {name: hint for names, hint in _ELSEWHERE.items() for name in names.split()}
@@ -319,7 +318,7 @@ def spell(name: str, value: object = None) -> str:
     if _COMMAND:
         side, _, group = name.rpartition("_")
         if side and group in GROUPED:
-            return f"--{group} {side}={'NAME' if value is None else value}"
+            return f"--{group} {side}={GROUPED[group] if value is None else value}"
         flag = "--" + FLAGS.get(name, name.replace("_", "-"))
         if isinstance(value, list):
             return " ".join(f"{flag} {one}" for one in value)
@@ -339,5 +338,5 @@ FLAGS: Mapping[str, str] = {
     "settings": "set",
     "target": "output",
 }
-# Arguments such as ``image_key`` and ``text_key`` are one option of the command line: ``--key image=NAME``.
-GROUPED = ("key",)
+# Arguments such as ``image_key`` and ``text_ids`` are options of a side on the command line: ``--key image=NAME``.
+GROUPED: Mapping[str, str] = {"key": "NAME", "ids": "FILE"}

@@ -1,8 +1,7 @@
-"""``vsebench correlate``: its tables, JSON, figure and every message."""
+"""``vsebench correlate``: its tables, JSON, figures and every message."""
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import vsebench
 from tests import human_files as files
 from tests.commands import cli, refused
 from tests.messages import Pinned
@@ -52,7 +52,7 @@ def flickr(tmp_path: Path) -> str:
 
 def test_the_document(flickr: str) -> None:
     def document(*more: str) -> Any:
-        return cli("correlate", "flickr8k", "--data", flickr, "--gains", "binary,cider", "--json", *more).json
+        return cli("correlate", "flickr8k", "--human-data", flickr, "--gains", "binary,cider", "--json", *more).json
 
     found = document()
     assert found["schema"] == "vsebench/correlation/2" and found["data"] == "flickr8k"
@@ -80,7 +80,7 @@ def test_scores_of_captioning_are_for_captions_and_images(
     files.cxc(tmp_path, "sts", [(caption[k], caption[k + 8], k, "c2c_isim") for k in (0, 1)])
     monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda name, captions=False: coco)
     words = "--tasks sits,sts --gains rouge,binary --ci 0"
-    done = cli("correlate", "cxc", "--data", tmp_path, *words.split())
+    done = cli("correlate", "cxc", "--human-data", tmp_path, *words.split())
     pinned(done.err)
     assert done.out.count("rouge") == 1 and done.out.count("binary") == 2
 
@@ -100,7 +100,7 @@ def test_a_model(tmp_path: Path, coco: TestSet, rng: np.random.Generator) -> Non
     ):  # fmt: skip
         rows = [(left(x[a]), right(y[b]), round(5 * float(rng.random()), 2), how) for a, b in pick]
         files.cxc(tmp_path, task, rows)
-    command = ["correlate", "cxc", "--data", tmp_path, "--embeddings", tmp_path / "a.npz"]
+    command = ["correlate", "cxc", "--human-data", tmp_path, "--embeddings", tmp_path / "a.npz"]
     found = cli(*command, "--json").json["tables"]
     assert [r["task"] for r in found["coefficients"][::3]] == ["SITS", "STS", "SIS"]
     assert all(row["samples"] == 1000 and -1 < row["value"] < 1 for row in found["sampled"][:-1])
@@ -109,29 +109,20 @@ def test_a_model(tmp_path: Path, coco: TestSet, rng: np.random.Generator) -> Non
 
 
 @needs_figures
-@pytest.mark.parametrize(("name", "start"), [("f.png", b"\x89PNG"), ("f.svg", b"<svg"), ("f.pdf", b"%PDF")])
-def test_the_figure(flickr: str, tmp_path: Path, name: str, start: bytes) -> None:
-    cli("correlate", "flickr8k", "--data", flickr, "--gains", "binary,cider", "--figure", tmp_path / name)
-    content = (tmp_path / name).read_bytes()
-    assert content.lstrip().startswith(start)
-    if name == "f.svg":
-        text = content.decode()
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")])
+def test_the_figures(flickr: str, tmp_path: Path, kind: str, start: bytes) -> None:
+    study = vsebench.correlate("flickr8k", human_data=flickr, gains="binary,cider", ci=0)
+    files = study.figures(tmp_path, kind)
+    assert files and all(file.read_bytes().lstrip().startswith(start) for file in files)
+    if kind == "svg":
+        text = "".join(file.read_text() for file in files)
         assert "Flickr8k Expert" in text and "cider" in text and "Spearman" in text
 
 
-@needs_figures
-def test_nothing_to_draw(flickr: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    command = ("correlate", "flickr8k", "--data", flickr)
-    pinned(refused(*command, "--gains", "binary", "--tasks", "expert", "--figure", tmp_path / "f.svg"))
-    assert not (tmp_path / "f.svg").exists()
-    monkeypatch.setitem(sys.modules, "altair", None)
-    pinned(refused(*command, "--figure", tmp_path / "f.png", code=MISSING_PACKAGE))
-
-
 WRONG = [
-    "cxc --gains binary", "flickr8k", "cxc --data nowhere", "cxc --gains ciderr", "cxc --tasks sits,expert", "coco",
+    "cxc --gains binary", "flickr8k", "cxc --human-data nowhere", "cxc --gains ciderr",
+    "cxc --tasks sits,expert", "coco",
     "cxc --similarity l2", "cxc --texts x.npy", "flickr8k --embeddings x.npz",
-    "cxc --figure f.html", "cxc --figure absent/f.png",
 ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def test_the_command_line_is_made_of_the_signature() -> None:
     """Every argument is an option with its default and a help, but for arrays and rare statistics."""
     options = {p.name: p for p in dict(commands())["vsebench eval"].params}
     grouped = {name for group in GROUPED for name in fields() if name.endswith(f"_{group}")}
-    left_out = grouped | {*PYTHON, *GIVEN, "images"} - {"threads"}
+    left_out = grouped | {*PYTHON, *GIVEN, "images"} - {"threads", "resamples", "seed"}
     for name, default in fields().items():
         assert (name in options) == (name not in left_out), name
         if name in options:

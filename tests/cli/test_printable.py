@@ -24,7 +24,6 @@ from vsebench.analysis.slices import slice
 from vsebench.cli.results import write_per_query
 from vsebench.errors import count_of, printable
 from vsebench.human.correlation import COEFFICIENTS, Row, coefficient, study
-from vsebench.results import charts
 from vsebench.results.packed import pack, unpack
 from vsebench.results.render import Result
 from vsebench.results.report import Report
@@ -127,8 +126,7 @@ def test_no_renderer_lets_anything_through(name: str, renderer: str, results: di
 def test_the_figure_has_no_markup_either(results: dict[str, Result], tmp_path: Path) -> None:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    charts.save(results["study"].panels, results["study"].systems, tmp_path / "f.svg")
-    text = (tmp_path / "f.svg").read_text(encoding="utf-8")
+    text = "".join(file.read_text(encoding="utf-8") for file in results["study"].figures(tmp_path))
     assert shown_in(text) <= {"\t"} and "x1b" in text and not re.search(r"<b>|smile:</script>", text)
 
 
@@ -183,7 +181,7 @@ def test_no_analysis_lets_anything_through(command: str, folder: Path) -> None:
         "agree": (*files, "--top", 3),
         "slice": (files[0], "--by", "column", "--file", folder / f"{FILE}.jsonl", "--column", FILE),
         "choice": (f"{FILE}={folder / 'c.npy'}", "--set", choices(folder)),
-        "correlate": ("flickr8k", "--gains", "binary", "--data", human_files.flickr8k(folder / "human")),
+        "correlate": ("flickr8k", "--gains", "binary", "--human-data", human_files.flickr8k(folder / "human")),
     }[command]
     output = run(command, *args, "--format", style)
     assert "error: " not in output
@@ -218,7 +216,7 @@ spice --from FILE.jsonl
 spice -o FILE.gz
 unimodal FILE.npz --labels FILE.txt
 correlate cxc --gains FILE
-correlate flickr8k --data FILE
+correlate flickr8k --human-data FILE
 demo --out FILE.npz
 doctor
 """

@@ -295,7 +295,7 @@ def test_inspect_says_what_the_files_of_a_test_set_are(folder: Path, tmp_path: P
 
     found = said(folder)
     assert [one["name"] for one in found["arrays"]] == ["query_ids", "corpus_ids", "judgements"]
-    assert found["notes"] == [f"judgements {pairs}: give them with --split FOLDER"]
+    assert found["notes"] == [f"judgements {pairs}: use --split FOLDER"]
     assert found["matched"] | counts == found["matched"]
     idle = f"test: 2 of {N + 2} queries are not judged and are left out of every metric"
     assert idle in found["matched"]["notes"]
@@ -307,14 +307,14 @@ def test_inspect_says_what_the_files_of_a_test_set_are(folder: Path, tmp_path: P
         assert found["matched"] | counts == found["matched"]
     np.save(tmp_path / "ids.npy", [*QUERY_IDS, "x1", "x2"])
     (tmp_path / "ids.txt").write_text("\n".join(CORPUS_IDS))
-    ids = ("--query-ids", f"{tmp_path}/ids.npy", "--corpus-ids", f"{tmp_path}/ids.txt", "--judgements", judged)
+    ids = ("--ids", f"query={tmp_path}/ids.npy", "--ids", f"corpus={tmp_path}/ids.txt", "--judgements", judged)
     found = said(q, "--texts", d, *ids)
     assert found["matched"] | counts == found["matched"] and idle in found["matched"]["notes"]
     run = rows_of(tmp_path / "run.npz", I=np.concatenate([ROWS, ROWS[:2]]))
     for words in (ids, ("--split", folder)):
         found = said(run, *words)
         sizes = f"82 queries, {len(np.unique(ROWS))} items, {82 * DEPTH:,} pairs"
-        assert found["notes"] == [f"retrieved lists ({sizes}): give them with --run"]
+        assert found["notes"] == [f"retrieved lists ({sizes}): use --run"]
         assert found["matched"]["queries"] == N + 2
     assert said(run)["matched"] is None
     predictions = {"en": {"test": {QUERY_IDS[0]: {CORPUS_IDS[0]: 1.0}}, "dev": {QUERY_IDS[0]: {}}}}

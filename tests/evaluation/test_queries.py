@@ -129,7 +129,7 @@ def test_ids_of_the_command(folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "c.npy", CORPUS)
     first, second = ids_as("txt", tmp_path / "q_ids", QUERY_IDS), ids_as("npy", tmp_path / "c_ids", CORPUS_IDS)
     words = ["eval", tmp_path / "q.npy", tmp_path / "c.npy", "--judgements", folder / "test.tsv"]
-    words += ["--query-ids", str(first), "--corpus-ids", str(second), "--ci", "0", "--json"]
+    words += ["--ids", f"query={first}", "--ids", f"corpus={second}", "--ci", "0", "--json"]
     found = cli(*words).json
     assert {r["metric"][5:]: r["value"] for r in found["results"]} == pytest.approx(expected(), abs=1e-12)
     assert len(found["provenance"]["inputs"]) == 5

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests import choice_files, human_files, reports
+from tests import choice_files, reports
 from tests.followed.case import I2T, By, Followed, S, X, Y, after, hostile, save, write
 from vsebench.errors import BadInput, MissingPackage, VsebenchError
 
@@ -174,11 +174,6 @@ FOLLOWED: list[Followed | By] = [
         ),
     ),
     Followed(r"^give another --out$", (write("x", "mine"), "demo --out x"), ("demo --out new --fail", VsebenchError)),
-    Followed(
-        r"^leave --figure out$",
-        (lambda: human_files.flickr8k(Path("f")), f"{CORRELATE} --figure f.svg"),
-        (CORRELATE, "Expert"),
-    ),
     Followed(
         r"^end the name in .json, .tex, .md, .html, .csv, or add --format$",
         (ALL, "compare a.json b.json -o x.txt"),

@@ -401,8 +401,8 @@ def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path, monke
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(environment, "DRIVERS", (Path("/"),))
     assert backends.chosen("auto") == ("numpy", "there is an NVIDIA driver, but torch cannot be imported: broken")
-    (torch_of,) = doctor.examine("torch")
-    assert torch_of.state == "fault" and torch_of.detail.startswith("cannot be used: broken")
+    (torch_of,) = doctor.examine("back-end torch")
+    assert torch_of.state == "fault" and torch_of.detail.startswith("fails: broken")
 
 
 WANT = DeviceMemory("the device cuda:0 has too little free memory", fix="use --backend numpy")

@@ -36,6 +36,7 @@ READ = (
     "texts", "split", "image_key", "text_key", "scores_key", "image_ids", "text_ids", "query_ids", "corpus_ids",
     "judgements", "captions_per_image",
 )  # fmt: skip
+ENCODE = ("batch", "threads", "lower", "template", "precision", "context_length")
 REPORTS = "REPORT..."
 SETS = {
     "list": Command("List the test sets, and how to get the missing ones.", "cli.data:list_splits"),
@@ -52,7 +53,7 @@ PANELS: dict[str, dict[str, Any]] = {
     "Evaluate": {
         "eval": Command(
             "Evaluate systems: rank, measure, report.", "cli.evaluate:run", "[FILE...]",
-            of="evaluation.run:evaluate", prints=REPORT, also=("threads",), usual=USUAL,
+            of="evaluation.run:evaluate", prints=REPORT, also=("threads", "resamples", "seed"), usual=USUAL,
         ),
         "choice": Command(
             "Evaluate caption choice: SugarCrepe, VALSE, yours.", "analysis.choice:choice", "FILE...",
@@ -64,13 +65,14 @@ PANELS: dict[str, dict[str, Any]] = {
         ),
         "correlate": Command(
             "Correlate relevance with human ratings.", "human.study:correlate", "DATA",
-            prints=(*RESULT, "figure"),
+            prints=RESULT,
         ),
         "metrics": Command("List or explain metrics.", "cli.metrics:run", "[METRIC...]"),
     },
     "Compare and show": {
         "compare": Command(
-            "Test the differences between systems.", "analysis.compare:compare", REPORTS, prints=RESULT
+            "Test the differences between systems.", "analysis.compare:compare", REPORTS, prints=RESULT,
+            also=("resamples", "seed"),
         ),
         "show": Command("Print saved reports.", "analysis.compare:show", REPORTS, prints=RESULT),
         "agree": Command(
@@ -87,7 +89,10 @@ PANELS: dict[str, dict[str, Any]] = {
         ),
     },
     "Test sets, relevance, vectors": {
-        "encode": Command("Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL..."),
+        "encode": Command(
+            "Encode images and captions with a pretrained model.", "cli.encode:run", "MODEL...",
+            of="pretrained.encode:encode", takes=ENCODE, also=("threads",),
+        ),
         "inspect": Command(
             "Show what a file holds and how it would be read.", "cli.inspect:run", "FILE",
             of="evaluation.run:evaluate", takes=READ,

@@ -24,7 +24,7 @@ from .signatures import Command, Function, Made, arguments
 from .terminal import Terminal, discard_stdout, fail, message_of, system_error
 
 # The parameters of commands that name a file to be written. Whatever else names a file is an input.
-WRITTEN = ("output", "per_query", "save_run", "figure")
+WRITTEN = ("output", "per_query", "save_run")
 
 
 def made(name: str, found: Command) -> Made:
@@ -83,7 +83,7 @@ def _run(found: Command, command: Made, terminal: Terminal, given: dict[str, Any
     from .results import Output
 
     output = Output(terminal, **{name: given.pop(name) for name in found.prints})
-    if given.get("lists", 0) is None:
+    if own and "per_query" in found.prints:
         given["lists"] = output.kept
     result = function(terminal, **given) if own else _public(found, function, command, terminal, given)
     if result is not None:

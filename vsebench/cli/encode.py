@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, count_of
 from ..log import logged
-from ..options import settings, spell
-from ..pretrained.choices import Choices
+from ..options import spell
+from ..pretrained.encode import encode
+from ..pretrained.names import HOW, find
 from .command import writing
 from .terminal import Terminal
 from .train import trainer
@@ -33,13 +35,8 @@ def run(
     key: str | None = None,
     part: str | None = None,
     target: Path | None = None,
-    batch: int | None = None,
     device: str = "auto",
-    threads: int | None = None,
-    lower: bool = False,
-    template: str | None = None,
-    precision: str = "fp32",
-    context_length: int | None = None,
+    **choices: Any,
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
@@ -57,25 +54,15 @@ def run(
         metrics: also evaluate the files: one table of models per test set.
         data: data for a checkpoint, if not the data it was trained on.
         key: name of the array in ``data``, if the file holds several (checkpoint).
-        part: part of the data of a checkpoint: train, val or test (the default). Of captions: a value of the field
-            split, or all. Of captions: a value of field split, or all.
+        part: part of the data of a checkpoint: train, val or test (the default); of captions a value of the field
+            split, or all.
         target: the .npz file, or a folder for several; named after the model by default.
-        batch: images or captions per batch; 64 by default.
         device: ``cpu`` or ``cuda``; for several GPUs: all, or 0,1.
-        threads: number of CPU threads; all by default.
-        lower: put captions in lower case.
-        template: prompt, with {} in place of the caption.
-        precision: precision of weights and computation: fp32, bf16 or fp16.
-        context_length: truncate captions to N tokens; by default to the limit of the model.
     """
-    choices: dict[str, Any] = {"lower": lower, "template": template, "precision": precision}
-    choices["context_length"] = context_length
-    from ..pretrained import names
-    from ..pretrained.encode import BATCH
-
-    if len(model) == 1 and names.find(model[0]) is None:
-        given: dict[str, Any] = {"images": images, "captions": captions, "key": key, "split": split, "batch": batch}
-        given |= {"threads": threads, "metrics": metrics, **settings(Choices(**choices))}
+    if len(model) == 1 and find(model[0]) is None:
+        defaults = {name: one.default for name, one in inspect.signature(encode).parameters.items()}
+        of_model = {name: value for name, value in choices.items() if value != defaults[name]}
+        given = {"images": images, "captions": captions, "key": key, "split": split, "metrics": metrics, **of_model}
         with writing([] if target is None else [target]):
             _checkpoint(terminal, Path(model[0]), data, part, target, device, given)
         return
@@ -84,8 +71,8 @@ def run(
         raise UsageError(f"{name} does not apply to a pretrained model", fix="give --images and --captions or --split")
     if not images:
         raise UsageError("no image folder is given", fix="give --images DIR, and --captions FILE or --split NAME")
-    options = {"captions": captions, "split": split or None, "part": part, "device": device, "threads": threads}
-    _pretrained(terminal, model, images, metrics, {"output": target, "batch": batch or BATCH, **options, **choices})
+    options = {"captions": captions, "split": split or None, "part": part, "device": device, "output": target}
+    _pretrained(terminal, model, images, metrics, options | choices)
 
 
 def _pretrained(
@@ -177,19 +164,12 @@ def _checkpoint(
     if len(folders) > 1:
         raise UsageError("several --images for a checkpoint", fix="give one folder")
     given["images"] = folders[0] if folders else None
-    named = {
-        name: None if value is None else str(value)
-        for name, value in given.items()
-        if name in ("captions", "images", "key")
-    }
-    for name, value in given.items():
-        if value not in (None, [], ()) and (name not in named or not checkpoint.exists()):
-            from ..pretrained.names import MODEL_FORMS
-
-            if not checkpoint.exists():
-                raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {MODEL_FORMS}")
-            what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
-            raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {MODEL_FORMS}")
+    if not checkpoint.exists() and any(given.values()):
+        raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {HOW}")
+    named = {name: None if (value := given.pop(name)) is None else str(value) for name in ("captions", "images", "key")}
+    if name := next((name for name, value in given.items() if value), None):
+        what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
+        raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {HOW}")
     part = part or "test"
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")

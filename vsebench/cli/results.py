@@ -24,7 +24,6 @@ class Output:
         output: also write the result to a file; the extension sets the format: .json, .tex, .md, .html or .csv.
         style: print terminal, json, latex, html, markdown or csv; terminal by default.
         per_query: write the per-query values of every metric (.parquet or .csv).
-        figure: also draw a chart: .svg, .png or .pdf.
 
     Raises:
         UsageError: no such format, or an ending of no format.
@@ -37,12 +36,11 @@ class Output:
         output: Path | None = None,
         style: str | None = None,
         per_query: Path | None = None,
-        figure: Path | None = None,
     ) -> None:
         from ..errors import UsageError
         from ..results.render import ENDINGS
 
-        self.terminal, self.output, self.per_query, self.figure = terminal, output, per_query, figure
+        self.terminal, self.output, self.per_query = terminal, output, per_query
         if style is not None:
             check_word("style", style, FORMATS)
         self.printed = "json" if terminal.json else style or "terminal"
@@ -50,10 +48,6 @@ class Output:
         if output is not None and self.written == "terminal":
             what = f"unknown format '{output.suffix}'"
             raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
-        if figure is not None:
-            from ..results.charts import check_path
-
-            check_path(figure)
         if per_query is not None:
             check_per_query(per_query)
 
@@ -90,10 +84,6 @@ class Output:
                     stream.write(f"{kept}\n")
             if self.per_query is not None:
                 write_per_query(result.per_query(), self.per_query)
-            if self.figure is not None:
-                from ..results import charts
-
-                charts.save(result.panels, result.systems, self.figure)
         except DiskError as error:  # what was computed is printed all the same
             failed = error
         if shown is None:

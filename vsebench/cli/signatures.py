@@ -1,8 +1,8 @@
 """A command is a function: its signature has the names, types and defaults of the options, its docstring their help.
 
 The first argument of the function is the argument of the command; the others are options. Arguments that end in
-``_key`` are one option: ``--key image=NAME`` is ``image_key``. ``Terminal`` and ``results.Output`` are
-declared in the same way, and add their options to commands.
+``_key`` are one option: ``--key image=NAME`` is ``image_key``; so are those that end in ``_ids``. ``Terminal`` and
+``results.Output`` are declared in the same way, and add their options to commands.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..options import COUNTS, FLAGS, GROUPED, either, spell
 
 Function = Callable[..., Any]
 
-SHORT = {"output": "-o", "target": "-o", "path": "-o", "quiet": "-q", "human_data": "--data"}
+SHORT = {"output": "-o", "target": "-o", "path": "-o", "quiet": "-q"}
 # Arguments of public functions that a command gives itself, or does not have: rare statistics, and arrays in memory.
 GIVEN = ("terminal", "progress", "bar")
 PYTHON = (
-    "more", "image_id_of_text", "interval", "permutations", "over", "java", "block", "most", "threads", "modality",
-    "evaluator", "tests",
+    "more", "image_id_of_text", "interval", "permutations", "resamples", "seed", "lists", "over", "java", "block",
+    "most", "threads", "modality", "evaluator", "tests",
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ class Command:
         function: MODULE:NAME below vsebench, of a public function, or of a function that takes a ``Terminal``.
         argument: what its first argument is called, with ``...`` if there may be several; in brackets if none may be.
         of: MODULE:NAME of a public function whose arguments are options too; given as keywords.
-        takes: of these, the options that the command has; by default all but the first.
+        takes: those of its arguments that are options, by default all.
         task: of the progress bar of a public function.
         prints: options of ``results.Output``, of a command that returns a result.
         also: of ``PYTHON``, arguments that are options all the same.
@@ -124,7 +124,7 @@ def options_of(function: Function, names: Sequence[str] = (), also: Sequence[str
         one.members = {} if list(one.members) == [""] else one.members
         if one.members:
             one.name, one.several, one.kind = name, True, str
-            one.value = "SIDE=NAME" if name == "key" else f"SIDE={one.value}"
+            one.value = f"SIDE={GROUPED[name]}"
             one.help = f"{one.help.rstrip('.')}; SIDE is {either([side for side in one.members if side])}."
 
 
@@ -161,14 +161,14 @@ class Made(click.Command):
         from .terminal import Terminal
 
         function = Command.load(found.function)
-        own = list(options_of(function))
+        own = list(options_of(function, also=found.also))
         first = own.pop(0) if found.argument else None
         more = list(options_of(Command.load(found.of), found.takes, found.also)) if found.of else []
-        more = more if found.takes else more[1:]
+        shared = [*own, *more] if found.takes else [*more[1:], *own]  # the first one is that of the command
         printed = [*(options_of(Output, found.prints) if found.prints else ()), *options_of(Terminal)]
         for one in printed:
-            one.section = "Result" if found.of else ""
-        self.options = {one.name: one for one in [*more, *own, *printed]}
+            one.section = "Result" if found.of and not found.takes else ""
+        self.options = {one.name: one for one in [*shared, *printed]}
         self.found, self.first = found, first
         params: list[click.Parameter] = [one.click() for one in self.options.values()]
         doc = inspect.cleandoc(function.__doc__ or "")

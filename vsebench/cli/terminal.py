@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ..errors import VsebenchError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Task
 
     from ..results.table import Table
 
@@ -93,37 +93,29 @@ class Terminal:
         if self.quiet:
             yield None
             return
-        if not sys.stderr.isatty():
-            with _lines(words, self.note) as update:
-                yield update
-            return
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
             Progress,
+            ProgressColumn,
             TextColumn,
             TimeElapsedColumn,
             TimeRemainingColumn,
         )
         from rich.text import Text
 
-        class Compiling(TextColumn):
+        class Compiling(ProgressColumn):
             """Rendered ten times a second, whatever the work reports."""
 
             def render(self, task: Any) -> Text:
                 return Text(_compiling())
 
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            Compiling(""),
-        )
-        with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(printable(words), total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+        name, drawn = TextColumn("{task.description}", markup=False), sys.stderr.isatty()
+        columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), Compiling())
+        with Progress(*columns, console=self.err, transient=True, disable=not drawn) as bar:
+            key = bar.add_task(printable(words), total=None)
+            with contextlib.nullcontext() if drawn else _lines(bar.tasks[0], self.note):
+                yield lambda done, total: bar.update(key, completed=done, total=total)
 
 
 def _compiling() -> str:
@@ -132,32 +124,22 @@ def _compiling() -> str:
 
 
 @contextlib.contextmanager
-def _lines(words: str, say: Callable[[str], None]) -> Iterator[Callable[[int, int], None]]:
+def _lines(task: Task, say: Callable[[str], None]) -> Iterator[None]:
     """Progress as lines, from a thread: work that does not report for a while has lines too."""
-    done, total, started, over = 0, 0, time.monotonic(), threading.Event()
-    first: tuple[int, float] | None = None  # the first block, which also compiles kernels, and when it was done
-
-    def update(now_done: int, now_total: int) -> None:
-        nonlocal done, total, first
-        if now_done < done or (first is None and now_done):  # work of several parts counts each from 0
-            first = (now_done, time.monotonic()) if now_done else None
-        done, total = now_done, now_total
+    over = threading.Event()
 
     def report() -> None:
         while not over.wait(PROGRESS_SECONDS):
-            spent = time.monotonic() - started
-            share = f"{done:,} of {total:,} ({done / total:.0%}), " if total else ""
-            left = ""
-            if first is not None and first[0] < done < total:
-                pace = (time.monotonic() - first[1]) / (done - first[0])
-                left = f", about {_duration(pace * (total - done))} left"
+            share = f"{task.completed:,} of {task.total:,} ({task.percentage:.0f}%), " if task.total else ""
+            left = f", about {_duration(task.time_remaining)} left" if task.time_remaining else ""
+            text = f"{task.description}: {share}{_duration(task.elapsed or 0)}{left}"
             with contextlib.suppress(OSError, ValueError):  # a closed stderr is no reason to fail
-                say(", ".join(filter(None, (f"{words}: {share}{_duration(spent)}{left}", _compiling()))))
+                say(", ".join(filter(None, (text, _compiling()))))
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
-        yield update
+        yield
     finally:
         over.set()
         thread.join()

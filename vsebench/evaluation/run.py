@@ -127,8 +127,8 @@ def evaluate(
         captions: captions, if the test set does not come with them. A file, or a list in the order of the text vectors
             (of a declared split: in its order).
         image_key, text_key, scores_key: name of an array in the file.
-        image_ids: ids of the image rows: .npy, JSON list, or text file with one id per line. In Python also (image,)
-            integers or strings.
+        image_ids: ids of the rows: .npy, JSON list, or text file with one id per line. In Python (image,) integers or
+            strings.
         text_ids: ids of the text rows.
         query_ids: ids of the query rows; the first array then holds queries, the second the corpus. ``judgements`` say
             what is relevant.

@@ -118,16 +118,16 @@ def encode(
             file in its order. None: from the split, the parquet files or the archives.
         split: a declared split, such as ``coco-5k``, or a set as for ``choice``; None: the images and captions of
             the file, or of the parquet files or archives.
-        part: captions with this value in the field ``split``, as for ``vsebench data build``; or ``all``.
-        lower: captions are encoded in lower case.
-        template: a prompt with ``{}`` in the place of the caption.
-        precision: of the weights and of all that is computed: ``fp32``, ``bf16`` or ``fp16``. The numbers that the
-            model gives are divided by their length in float32.
-        context_length: truncate captions to this many tokens; the model's limit by default.
-        batch: images or captions that are encoded at once.
-        device: auto (a GPU if there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
+        part: the captions whose field ``split`` has this value, as for ``vsebench data build``; ``all`` of them.
+        lower: put captions in lower case.
+        template: prompt, with {} in place of the caption.
+        precision: precision of weights and computation: fp32, bf16 or fp16. The numbers that the model gives are
+            divided by their length in float32.
+        context_length: truncate captions to N tokens; by default to the limit of the model.
+        batch: images or captions per batch.
+        device: auto (a GPU where there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
             their numbers, as in ``0,1``. More of them change no bit.
-        threads: of torch on the CPU; None for its own choice.
+        threads: number of CPU threads; all by default.
         output: an .npz file that is written too, see ``Encoded.save``.
         progress: called with the number of images and captions that are done, and of all.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, install, printable
-from ..options import check_word, either, spell
+from ..options import check_word
 from ..relevance.sources import heading, in_folds
 from ..types import Direction
 from .model import ARROWS, Measurement, MetricName
@@ -157,42 +157,14 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
     check_word("figure_format", kind, FORMATS)
     if (lacking := missing()) is not None:
         raise lacking
-    from ..files.atomic import make_folder
+    from ..files.atomic import make_folder, write_atomically
 
     make_folder(folder)
     written = [folder / f"{panel.name}.{kind}" for panel in panels]
     for panel, path in zip(panels, written, strict=True):
-        save([panel], systems, path)
+        with write_atomically(path) as stream:
+            stream.write(_converted(plot([panel], systems), kind))
     return written
-
-
-def save(panels: Sequence[Panel], systems: Sequence[str], path: Path) -> None:
-    """All panels in one file, which ``check_path`` accepts; raises UsageError without any."""
-    from ..files.atomic import check_writable, write_atomically
-
-    if not panels:
-        raise UsageError("no value is defined, so there is nothing to draw", fix=f"leave {spell('figure')} out")
-    content = _converted(plot(panels, systems), path.suffix.lower()[1:])
-    check_writable(path)
-    with write_atomically(path) as stream:
-        stream.write(content)
-
-
-def check_path(path: Path) -> Path:
-    """``path`` if a chart can be written there.
-
-    Raises:
-        UsageError: another ending, or a folder that does not exist.
-        MissingPackage: altair or vl-convert-python is not installed.
-    """
-    if path.suffix.lower()[1:] not in FORMATS:
-        endings = either([f".{kind}" for kind in FORMATS])
-        raise UsageError("unknown file extension", where=path, fix=f"end the name in {endings}")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError("folder not found", where=path, fix=f"create {path.parent} first")
-    if (lacking := missing()) is not None:
-        raise lacking
-    return path
 
 
 def _converted(drawn: Any, kind: str) -> bytes:
