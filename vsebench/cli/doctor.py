@@ -22,8 +22,9 @@ from ..environment import has_driver
 from ..errors import GATE_NOT_MET, MissingPackage, VsebenchError, install
 from .terminal import Terminal, listing
 
+State = Literal["ok", "absent", "fault"]
 CORE = ("numpy", "scipy", "pandas", "numba", "click", "rich", "pydantic", "platformdirs", "threadpoolctl")
-# Optional package -> the extra that installs it, what it is for; torch, faiss and Java have checks of their own.
+# Optional package -> the extra that installs it, what it is for; torch and Java have checks of their own.
 OPTIONAL: dict[str, tuple[str, str]] = {
     "eccv-caption": ("text", "COCO ids, ECCV Caption and CxC judgements"),
     "pycocoevalcap": ("text", "COCO captions, SPICE parser"),
@@ -41,8 +42,6 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "vl-convert-python": ("report", "figures as .png and .svg"),
     "jinja2": ("report", "pages of reports"),
 }
-FOLDER = "set VSEBENCH_CACHE to a folder that you can write"
-JAVA = "install a Java of 8 to 25"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Finding:
     """
 
     name: str
-    state: Literal["ok", "absent", "fault"]
+    state: State
     detail: str
     fix: str | None = None
 
@@ -208,18 +207,6 @@ def _java() -> str:
     return (done.stderr or done.stdout).strip().splitlines()[0]
 
 
-CHECKS: dict[str, Callable[[], str]] = {
-    "BLAS": _blas,
-    "threads": _threads,
-    "cache": _cache,
-    "compiled code": _compiled,
-    "test sets": partial(_sets, True),
-    "other sets": partial(_sets, False),
-    "torch": _torch,
-    "faiss": _faiss,
-    "back-end": _backend,
-    "java": _java,
-}
 MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
 

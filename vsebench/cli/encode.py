@@ -12,7 +12,7 @@ from ..errors import UsageError, count_of
 from ..log import logged
 from ..options import spell
 from ..pretrained.encode import encode
-from ..pretrained.names import HOW, find
+from ..pretrained.names import MODEL_FORMS, find
 from .command import writing
 from .terminal import Terminal
 from .train import trainer
@@ -165,11 +165,11 @@ def _checkpoint(
         raise UsageError("several --images for a checkpoint", fix="give one folder")
     given["images"] = folders[0] if folders else None
     if not checkpoint.exists() and any(given.values()):
-        raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {HOW}")
+        raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {MODEL_FORMS}")
     named = {name: None if (value := given.pop(name)) is None else str(value) for name in ("captions", "images", "key")}
     if name := next((name for name, value in given.items() if value), None):
         what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
-        raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {HOW}")
+        raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {MODEL_FORMS}")
     part = part or "test"
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")

@@ -29,7 +29,7 @@ from ..files.records import records
 from ..files.regular import inside
 from ..files.textfile import read_text
 from ..log import Log, logged, note
-from ..relevance.own import read_labels
+from ..relevance.custom import read_labels
 from ..results.table import Table
 from ..sets import items
 from ..sets.catalogue import load_split
@@ -246,7 +246,7 @@ def _pairs(target: Target, kind: Kind) -> list[Pairs]:
     found = read_pairs(target.path, None, kind, both=None if kind is LISTS else "i2t", part=target.part)
     for one in found:
         _check(one.number is not None or not _sentences(map(str, one.items)))
-        _check(not kind.bare or bool(one.whose) or one.format != "trec")
+        _check(not kind.bare or bool(one.scope) or one.format != "trec")
     return found
 
 
@@ -277,8 +277,8 @@ def _match_judgements(judged: Sequence[Pairs], target: Target) -> TestSet:
 
 def _candidates(target: Target, kind: Kind) -> Found:
     (one,) = _pairs(target, kind)
-    whose = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
-    of = whose.get(one.whose, f"of {len(one.queries):,} queries")
+    words = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
+    of = words.get(one.scope, f"of {len(one.queries):,} queries")
     return Found(f"{kind.words}, {len(one.items):,} items {of}", _columns({kind.words: one.items}))
 
 

@@ -47,6 +47,7 @@ class Backend:
     """One back-end.
 
     Attributes:
+        words: what it computes with, as shown by ``vsebench doctor``.
         make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
         install: the extra that has it, or its own name on the package index; None without a module.
@@ -54,6 +55,7 @@ class Backend:
         devices: a name may say on which device, as in ``torch:cuda:1``.
     """
 
+    words: str
     make: Callable[..., Ranker]
     module: str | None = None
     install: str | None = None
@@ -119,14 +121,15 @@ def _torch(device: str | None) -> Ranker:
 
 
 BACKENDS: dict[str, Backend] = {
-    "numpy": Backend(_numpy),
+    "numpy": Backend("numpy and numba on the processor: the reference", _numpy),
     "faiss": Backend(
+        "a flat index of FAISS, on the first GPU or the processor: top-k lists only",
         _faiss,
         "faiss",
         "cpu",
         ("faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs", "faiss-cuda", "faiss-gpu-cu11", "faiss-gpu-cu12"),
     ),
-    "torch": Backend(_torch, "torch", "torch", ("torch",), True),
+    "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "torch", ("torch",), True),
 }
 
 
