@@ -96,10 +96,10 @@ def test_truncated_files_are_replaced(ending: str, share: float, tmp_path: Path,
 
 
 def test_doctor_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = doctor._compiled()
+    (found,) = doctor.examine("compiled code")
     assert (found.state, found.detail, found.fix) == ("ok", str(compiled.folder()), None)
     monkeypatch.setattr(compiled, "folder", lambda: None)
-    found = doctor._compiled()
+    (found,) = doctor.examine("compiled code")
     assert (found.state, found.fix) == ("fault", compiled.FIX)
 
 

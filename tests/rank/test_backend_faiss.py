@@ -372,7 +372,7 @@ def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.
     monkeypatch.setattr(faiss_index, "fault", faiss_index.fault.__wrapped__)
     assert faiss_index.fault(0) == FAULTS[what]
     assert faiss_index.device()[0] == (1 if FAULTS[what] is None else None)
-    found = doctor._faiss()
+    (found,) = doctor.examine("faiss")
     where = f"the processor, as FAISS fails on the GPU: {FAULTS[what]}" if FAULTS[what] else "GPU 1 of 2"
     assert (found.state, found.detail) == ("ok", f"{faiss.__version__}, {where}")
     if FAULTS[what]:  # the index is that of the processor, and the report says why
