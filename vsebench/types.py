@@ -46,11 +46,11 @@ ONE_WAY: Direction = "query2corpus"  # and what reports call it: i2t, the rows a
 
 
 def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
-    """The sides whose items are the queries of some directions."""
+    """The sides that are queries in some directions."""
     return tuple(side for side in BOTH if DIRECTIONS[side] in directions)
 
 
-# The direction whose queries are the gallery of a direction.
+# The direction that has the queries as its gallery.
 QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t", ONE_WAY: "t2i"}
 # The modality of the queries and that of the gallery.
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
@@ -73,7 +73,7 @@ class Side:
 
     Raises:
         BadInput: no items, ids that repeat, another number of texts.
-        UsageError: ids that are no integers or strings, texts that are no strings.
+        UsageError: ids that are not integers or strings, texts that are not strings.
     """
 
     name: str
@@ -217,7 +217,7 @@ class TestSet:
         return " and ".join(f"{len(side):,} {side.plural}" for side in self.sides)
 
     def side(self, name: str) -> Side:
-        """The side whose items have a name; ``image`` are the rows of any test set, and ``caption`` its columns."""
+        """The side with a name; ``image`` are the rows of any test set, and ``caption`` its columns."""
         return self.rows if name in (self.rows.name, SIDES["i2t"][0]) else self.columns
 
     @property
@@ -236,7 +236,7 @@ class TestSet:
 
     @property
     def owners(self) -> Int:
-        """(column,) int64, ``image_of``; raises UsageError where columns have no row of their own."""
+        """(column,) int64, ``image_of``; raises UsageError if columns do not belong to rows."""
         if self.image_of is None:
             row, column = (side.name for side in self.sides)
             what = f"the {row} that a {column} was written for is not known in split '{self.name}'"
@@ -399,7 +399,7 @@ EVERYTHING = Candidates()
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """The relevant items of queries with ties, those of equal score together, best scores first in every query.
+    """The relevant items of queries with ties, grouped by equal score, best scores first in every query.
 
     Attributes:
         query: (group,) int64, position of the query in ``Relevance.queries``.
@@ -493,7 +493,7 @@ class Tops:
         gallery: size of the gallery.
         scored: (entry,) float64 canonical scores, or what makes those of some lists: they take longer than deep lists,
             and are mostly not read. None where only an order is known.
-        first: index of the first query, where the others follow it.
+        first: index of the first query, if the queries are consecutive.
     """
 
     start: Int

@@ -1,4 +1,4 @@
-"""Evaluation in a validation loop: vectors come in batches, ids say whose they are."""
+"""Evaluation in a validation loop: vectors come in batches, and ids identify their items."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ class Accumulator:
                 kept[key] = rank, row.copy()
 
     def _items(self) -> TestSet:
-        """The split whose ids are the keys of the items."""
+        """The split with the keys of the items as ids."""
         if self._split is not None:
             return self._split
         if self._by == BY_IDS:

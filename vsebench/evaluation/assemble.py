@@ -61,7 +61,7 @@ def is_median(metric: Metric) -> bool:
 
 
 def population(split: TestSet) -> Population:
-    """The images of a split, the unit of every resample; and the captions, where they have no image of their own."""
+    """The images of a split, the unit of every resample; also the captions, if they do not belong to images."""
     return Population(len(split.rows.ids) + (len(split.columns.ids) if split.image_of is None else 0), split.row_folds)
 
 
@@ -107,7 +107,7 @@ def add(
     Args:
         results: elementary results and sums.
         members: for every sum the results it adds up.
-        split: whose images are resampled.
+        split: the split with the images to resample.
         how: level, number, seed and method.
         threads: never changes a result.
         grid: an end this close to the value, relative to it, is set to the value.
@@ -141,7 +141,7 @@ def without(results: Mapping[Key, Measurement]) -> list[str]:
 
 
 def of_queries_alone(results: Iterable[Measurement]) -> list[str]:
-    """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
+    """No or one note about graded metrics whose interval ignores the influence of images as candidates."""
     found = [r for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
     return [queries_alone((str(r.metric) for r in found), units=units_of(found))] if found else []
 
@@ -183,7 +183,7 @@ def attach(
     report: Report, started: datetime.datetime, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
     settings: Mapping[str, Any] | None = None,
 ) -> Report:  # fmt: skip
-    """The report with its provenance: files that were read, the back-end that ranked them, where, and the options.
+    """The report with its provenance: the files read, the back-end and device, and the options.
 
     What is there already, ``of_workers``, takes the place of the back-end of this process.
     """
@@ -330,7 +330,7 @@ def _with_sums(plan: Plan, single: Mapping[Key, Measurement]) -> tuple[dict[Key,
             own = [results[key] for key in parts]
             ends = [r.ties or (r.value, r.value) for r in own]
             low, high = (m.weight * sum(end[side] for end in ends) for side in (0, 1))
-            first = own[: len(plan.directions)]  # one metric in all directions: its queries are those of the others
+            first = own[: len(plan.directions)]  # one metric in all directions: the others have the same queries
             members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
             results[m, None] = Measurement(
                 m, None, m.weight * sum(r.value for r in own), n, undefined,
@@ -365,17 +365,17 @@ def signature(plan: Plan, data: Input, ratings: str | None) -> str:
 
 
 TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on them
-TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
+TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # a warning if ties move a rank by this share, a fraction by this
 
 
 def ties(
     observed: dict[Direction, Observation], results: dict[Key, Measurement], split: TestSet, listed: bool = False
 ) -> None:
-    """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
-    view's most affected metric, or the name of one where all metrics read gains, which have no range.
+    """One line for each direction with printed values that depend on ties: how many relevant items tie, and the range
+    of each view's most affected metric; graded metrics have no range, so only the name of one is given.
 
-    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
-    (a few captions are duplicates). In retrieved lists (``listed``) the order of the list decides.
+    It is a warning if ties decide values (collapsed, rounded or identical vectors), else a note (a few captions are
+    duplicates). In retrieved lists (``listed``) the order of the list decides.
     """
     for direction, observation in observed.items():
         shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
@@ -420,7 +420,7 @@ def _matters(moved: Moved) -> bool:
 
 
 def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> str:
-    """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
+    """The metric whose printed value depends most on ties, and its range; ranks count only if no fraction does."""
     moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
     for low, high, result in moved:
         ends = [printed(x, result.unit) for x in sorted((low, high))]
@@ -438,7 +438,7 @@ def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[L
     Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
     are those of the first kind that a metric reads.
     """
-    # Without an own image of a caption there is no gain of the ground truth to compare with.
+    # Without the image of a caption there is no ground-truth gain to compare with.
     view = None if plan.split.image_of is None else next(iter(plan.gains), None)
     found = []
     for direction in (d for d in DIRECTIONS if d in plan.directions):
@@ -479,7 +479,7 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
 
 
 def _gains(gains: Gains, items: Int) -> Vectors:
-    """(query, k) gains of the items, 0 where there is none."""
+    """(query, k) gains of the items, 0 for padding."""
     out = np.zeros(items.shape, np.float32)
     for start in range(0, len(items), BLOCK_QUERIES):
         part = items[start : start + BLOCK_QUERIES]

@@ -36,15 +36,15 @@ PAIR_BYTES = 16  # memory for an allowed item of a query
 
 
 def read(data: Input, request: Request) -> Input:
-    """The input with the candidates that are asked for; retrieved lists without other items.
+    """The input with the requested candidates; retrieved lists without other items.
 
     Raises:
         BadInput, MissingPackage: a file cannot be read, or is not of this test set.
-        UsageError: the item with the id of a query, where ids do not say which it is.
+        UsageError: the item with the id of a query is to be excluded, but ids do not identify it.
     """
     allowed, only = _stored("candidates", request.candidates, data)
     excluded, without = _stored("exclude", request.exclude, data)
-    allowed = [None if one is None or one.nnz == np.prod(one.shape) else one for one in allowed]  # all are no limit
+    allowed = [None if one is None or one.nnz == np.prod(one.shape) else one for one in allowed]  # all: no limit
     only, found = only if any(one is not None for one in allowed) else [], []
     for one, other in zip(allowed, excluded, strict=True):
         found.append(Candidates(allowed=one if one is None or other is None else one > other, excluded=other))
@@ -115,7 +115,7 @@ def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
 
 
 def _addressed(pairs: Pairs, data: Input) -> Pairs:
-    """Pairs with the ids of queries and a direction, where these follow from the test set."""
+    """Pairs with the ids of queries and a direction, if these follow from the test set."""
     split, only = data.split, data.directions
     direction = pairs.direction or (only[0] if len(only) == 1 else None)
     if pairs.whose and direction is None:
@@ -163,14 +163,14 @@ def _itself(data: Input) -> Pairs:
 
 
 def _filtered(lists: Tops, among: Candidates) -> Tops:
-    """Retrieved lists without items that are no candidates."""
+    """Retrieved lists without items that are not candidates."""
     if among.everything:
         return lists
     return lists.keep(is_candidate(among, lists.first + lists.row, lists.entries.astype(np.int64)))
 
 
 def note_sentinels(scorer: Matrix, data: Input, sides: Sequence[Which]) -> None:
-    """Note a number in a score matrix that stands for excluded pairs, unless these are no candidates."""
+    """Note a number in a score matrix that marks excluded pairs, unless these are not candidates."""
     if (value := top_scored.sentinel(scorer.scores)) is None:
         return
     equal = scorer.scores == value

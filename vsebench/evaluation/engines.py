@@ -114,7 +114,7 @@ class Job:
 
 
 def make_job(data: Input, plan: Plan) -> Job:
-    """The job of an evaluation whose input is read and planned here."""
+    """The job of an evaluation whose input was read and planned on this machine."""
     request = replace(plan.request, progress=None)
     if request.scheduler is None and request.threads is None:  # the workers share the cores of this machine
         request = replace(request, threads=max(1, default_threads() // (request.workers or WORKERS)))
@@ -172,7 +172,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
 
     Raises:
         BadInput: a file, or the plan, is another one here.
-        UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
+        UsageError, MissingPackage: this machine does not have the requested back-end or device.
     """
     for path, known in job.files.items():
         fix = "put it at the same path on all machines, such as on a shared file system"
@@ -234,7 +234,7 @@ def counted(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threa
 
 
 def kept_of(rows: Iterable[Counter], columns: Iterable[Counter], part: Range) -> list[tuple[Counter, slice]]:
-    """The counters of a pass, and of which of their pairs a shard has counts."""
+    """The counters of a pass, each with the pairs that a shard counted."""
     of_rows = [(one, slice(*one.pairs.indptr[list(part)].tolist())) for one in rows]
     return of_rows + [(one, slice(None)) for one in columns]
 
@@ -263,7 +263,7 @@ def join(kept: Iterable[tuple[Counter | Out, slice]], arrays: Arrays) -> None:
 
 
 def observed(plan: Plan, given: Given, system: System) -> dict[Direction, Observation]:
-    """The ranks and the lists of all shards, those of ``rank.observe``."""
+    """The ranks and lists of all shards, as from ``rank.observe``."""
     threads = plan.request.threads or default_threads()
 
     def scan(scorer: Scorer, rows: Sequence[Counter], columns: Sequence[Counter], *_: Any, **__: Any) -> None:
@@ -285,7 +285,7 @@ def observed(plan: Plan, given: Given, system: System) -> dict[Direction, Observ
 
 
 def values(plan: Plan, given: Given, *_: Any, **__: Any) -> Found:
-    """The values of graded metrics of all shards, those of ``graded.engine.run``."""
+    """The values of graded metrics of all shards, as from ``graded.engine.run``."""
     out, shared = {ranking: Out(ranking) for ranking in plan.rankings}, together(plan.rankings)
     for shard, read in given:
         if shard.kind == "graded":
@@ -319,7 +319,7 @@ def route(plan: Plan, data: Input, backend: str) -> tuple[backends.Ranker, Both[
 def binary(plan: Plan) -> Both[int]:
     """How many first items of images, and of captions, metrics of judgements and kept lists read.
 
-    ``UNRANKED`` for complete rankings, and for those of a fold.
+    ``UNRANKED`` for complete rankings and for rankings of a fold.
     """
     found = [*plan.depths]
     for side, target in [(d, target) for d in BOTH for target in plan.targets[d]]:
@@ -334,7 +334,7 @@ def binary(plan: Plan) -> Both[int]:
 WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT_SECONDS = 10.0  # seconds to reach a scheduler
 WORKER_WAIT_SECONDS = 60.0  # seconds until there is a worker
-RETRIES = 3  # of a shard whose task has failed
+RETRIES = 3  # attempts to repeat a failed shard
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
 
@@ -461,7 +461,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
                 except (CancelledError, CommClosedError) as error:
                     fix = f"start the scheduler again; {_continued()}"
                     raise _lost("the scheduler has stopped or is unreachable", fix) from error
-                except Exception as error:  # KilledWorker, where workers have ended
+                except Exception as error:  # KilledWorker, if workers have ended
                     fix = "read the log of that worker; remove the worker, or give it more memory or fewer threads"
                     what = f"shard {shard.name} failed in every attempt"
                     raise _lost(what, f"{fix}; {_continued()}", error) from error
@@ -477,7 +477,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
 
 
 def attempt(shard: Shard, job: Job) -> tuple[str, Used, Arrays] | VsebenchError:
-    """The worker and what it has computed; or the error that every attempt would have, as that of a wrong input.
+    """The worker and its result; or the error that every attempt would raise, such as a wrong input.
 
     Raises:
         WorkersLost: this worker lacks memory or its device failed; another one may succeed.
@@ -498,7 +498,7 @@ def attempt(shard: Shard, job: Job) -> tuple[str, Used, Arrays] | VsebenchError:
 
 @contextmanager
 def _client(request: Request) -> Iterator[Any]:
-    """A client of the scheduler that is named, or of one with workers on this machine."""
+    """A client of the given scheduler, or of a new one with workers on this machine."""
     from distributed import Client, LocalCluster
     from distributed.utils import silence_logging_cmgr
     from distributed.versions import VersionMismatchWarning
@@ -554,7 +554,7 @@ def _check_scheduler(address: str) -> None:
             return (await asyncio.wait_for(scheduler.identity(), CONNECT_SECONDS))["type"]
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # the calling thread may run an event loop, as in a notebook
             found = thread.submit(asyncio.run, identity()).result()
     except Exception as error:  # what answers may be anything
         raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None

@@ -75,7 +75,7 @@ class Indexed(NamedTuple):
     places: Int  # (entry,) place in the list of the index, from 0
     scorer: Dot  # the vectors
     kind: str  # as of ``faiss.index_factory``, with the parameters of the search
-    depth: int  # items that were asked for
+    depth: int  # number of items requested
     file: Path
     more: str  # the option for longer lists
 
@@ -89,18 +89,18 @@ class Input:
         system: the scores, images as rows and captions as columns; None for retrieved lists.
         scored: the directions that have scores; a matrix may be of one alone.
         lists: by direction the retrieved list of every query; None for scores.
-        vectors: image and caption vectors in the order of the split, where there are any.
+        vectors: image and caption vectors in the order of the split, if there are any.
         where: the file, for messages.
         score: what the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``.
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
         sources: the files that were read.
-        complete: the split of which ``split`` is a part, if it is one.
+        complete: the split that ``split`` is a part of, if any.
         second: by direction the scores of a second stage, for the top of the rankings.
         index: by direction the saved index that made the lists.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
-        without_ids: the sides whose rows have no ids.
+        without_ids: the sides with rows without ids.
         candidates: of the rows and of the columns as queries; retrieved lists have no other items.
-        judged: judgements that have been read, where they have told the items; None for those that have not.
+        judged: judgements already read (the items were taken from them), else None.
     """
 
     split: TestSet
@@ -143,7 +143,7 @@ class Input:
 
 
 def read(request: Request) -> Input:
-    """The vectors, the scores or the retrieved lists that are given, aligned with their split.
+    """The given vectors, scores or retrieved lists, aligned with their split.
 
     Raises:
         BadInput: unreadable, misshapen or unmatched data.
@@ -245,7 +245,7 @@ def of_scores(
 
 
 def _without_ids(raw: Raw, request: Request) -> tuple[Modality, ...]:
-    """The sides whose order says which items they are; with a number of captions an image it is both."""
+    """The sides whose order identifies their items; with a number of captions an image it is both."""
     if request.captions_per_image is not None and raw.image_of_text is None:
         return SIDES["i2t"]
     return tuple(side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None)
@@ -324,7 +324,7 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
 def _split_of(
     runs: list[Pairs], request: Request, split: TestSet | str | None
 ) -> tuple[TestSet | str, list[Pairs], Judged | None]:
-    """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
+    """The split of retrieved lists; without one, a test set made from the given judgements."""
     chosen = request.judgements
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None
@@ -350,13 +350,13 @@ def _split_of(
 
 
 def in_memory(given: Options | None, *arrays: Array, where: Path = ARRAYS) -> Raw:
-    """Arrays with the ids of their rows, which are arguments or those of ``Embeddings``; None for no ids.
+    """Arrays with the ids of their rows, from the arguments or from ``Embeddings``; None without ids.
 
     Numbers that are given as text are numbers, as in files: they match and tie alike. Without image ids the images of
     texts are rows.
 
     Raises:
-        UsageError: ids beside ``Embeddings``, which have ids.
+        UsageError: ids passed with ``Embeddings``, which already have ids.
     """
     vectors = (None, None) if given is None else (given.images, given.texts)
     images, texts = (_ids(x.ids, "ids") if isinstance(x, Embeddings) else None for x in vectors)
@@ -373,7 +373,7 @@ def _ids(given: Any, name: str) -> Ids | None:
 
 
 def _with_ids(raw: Raw, given: Options | None) -> Raw:
-    """The rows with the ids that are given beside them: of images and texts, or of queries and a corpus.
+    """The rows with the ids passed with them: of images and texts, or of queries and a corpus.
 
     Raises UsageError or BadInput.
     """

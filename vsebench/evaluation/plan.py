@@ -53,7 +53,7 @@ from .request import Request
 from .short_lists import graded_too_short, known_depth, long_enough, note_unknown_ties, observe, too_short
 
 NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
-MAX_PAGE_ITEMS = 200_000  # images and captions of which lists are kept: their page holds all captions
+MAX_PAGE_ITEMS = 200_000  # images and captions; the page holds all captions of the kept lists
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
@@ -199,7 +199,7 @@ def make_plan(data: Input, request: Request) -> Plan:
 
 
 def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
-    """What is ranked; raises UsageError and BadInput if nothing of what is asked for can be."""
+    """The directions to rank; raises UsageError and BadInput if no requested direction can be ranked."""
     if request.direction == ONE_WAY and not data.split.one_way:
         what = f"{spell('direction', ONE_WAY)} does not apply to images and texts"
         raise UsageError(what, where=data.where, fix="give i2t or t2i, or leave it out")
@@ -215,7 +215,7 @@ def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
 
 
 def _lists(request: Request, split: TestSet) -> int:
-    """Items a query that are kept; none, with a note, where no page would show them."""
+    """Items to keep for a query; none, with a note, if no page would show them."""
     size = len(split.rows.ids) + len(split.columns.ids)
     if not request.lists or not (split.in_folds or size > MAX_PAGE_ITEMS):
         return request.lists or 0
@@ -248,7 +248,7 @@ def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]
 
 
 def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[str]]:
-    """The judgements of the split and those of the user, by name; and the names of the latter."""
+    """The judgements of the split and of the user, by name; and the names of the user's judgements."""
     given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else judgements_of(data.split)
     complete = bool(data.second or request.correction or request.candidates or request.exclude)  # not of folds
@@ -270,9 +270,9 @@ def choose_metrics(
     judgements: Mapping[str, Source],
     custom_views: Sequence[str] = (),
 ) -> dict[Metric, int]:
-    """The requested metrics, and whether each is ``NAMED``, of a ``SUITE`` that is named, or among ``EVERY`` one.
+    """The requested metrics, each with ``NAMED``, ``SUITE`` or ``EVERY``: how it was requested.
 
-    Without words they are the headline suites whose judgements are installed. A sum over both directions is left out
+    By default these are the headline suites with installed judgements. A sum over both directions is left out
     of suites and ``all`` when one direction is measured.
 
     Args:
@@ -280,7 +280,7 @@ def choose_metrics(
         gains: kinds of gains of ``all``, the default first, and their specification if there is one.
         split: what is evaluated.
         directions: what is ranked.
-        judgements: those of the split.
+        judgements: the judgements of the split.
         custom_views: names of the custom judgements; all are measured if no metric is requested by name.
 
     Raises:
@@ -356,7 +356,7 @@ def _with_gains(
     judgements: Mapping[str, Source],
 ) -> tuple[list[Metric], TestSet, dict[str, Gains]]:
     """The metrics that the gains allow, the split (with captions where gains need them), and the gains."""
-    captions = None if data.complete else request.captions  # those of a part are with its split
+    captions = None if data.complete else request.captions  # the split of a part has its captions
     try:
         split, gains = load_gains_of(metrics, request.gains, judgements, data.split, captions)
     except (UsageError, MissingPackage) as error:
@@ -372,7 +372,7 @@ def _with_gains(
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
     for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
-            sniff(expanded(path))  # a wrong path is an error even where it is not read
+            sniff(expanded(path))  # a wrong path is an error even if the file is not needed
     if idle:
         note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
@@ -457,11 +457,11 @@ def load_judgements(
         chosen: the parts of each by name.
         level: the smallest grade of a positive.
         split: what is evaluated.
-        complete: the split of which ``split`` is a part, if it is one: what the judgements are of.
+        complete: the split that the judgements belong to, if ``split`` is a part of it.
         pairs: those that have been read, by name.
 
     Raises:
-        UsageError: a split of which only folds are ranked; another form.
+        UsageError: a split that ranks only folds; another form.
         BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
     """
     if chosen and split.in_folds:
@@ -553,7 +553,7 @@ def load_gains_of(
     Args:
         metrics: what will be measured.
         chosen: by view; a kind that is not in it is loaded with its defaults.
-        judgements: those of the split, which are gains of the metrics in their view.
+        judgements: the judgements of the split, which are gains of the metrics in their view.
         split: with or without captions.
         captions: a file of captions, a list of them, or None.
 
@@ -563,7 +563,7 @@ def load_gains_of(
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:
         if captions is not None and is_file(captions):
-            sniff(Path(captions))  # a wrong path is an error even where it is not read
+            sniff(Path(captions))  # a wrong path is an error even if the file is not needed
         note("" if captions is None else f"{spell('captions')}: no metric uses them")
         return split, {}
     why: UsageError | MissingPackage | None = None

@@ -1,4 +1,4 @@
-"""What is asked for: the arguments of an evaluation, read once. Nothing behind a ``Request`` parses an option.
+"""The arguments of an evaluation, parsed once. Nothing behind a ``Request`` parses an option.
 
 ::
 
@@ -40,7 +40,7 @@ PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 _PARAMETERS = re.compile(r"(.+?):(\w+=[^:/\\]*)")  # a file of an index, and what its search takes
 IDS = ("image_ids", "text_ids", "query_ids", "corpus_ids")  # options
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
-# The keys of a signature are no names of judgements.
+# The keys of a signature are not valid names of judgements.
 SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
@@ -48,14 +48,14 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 class Given(NamedTuple):
     """A file or an object that is given, of a system that is ranked."""
 
-    direction: Direction | None  # of the queries; None where it is not given, and for scores of both in one matrix
+    direction: Direction | None  # of the queries; None by default, and for scores of both directions in one matrix
     value: Any  # a file, an array, or lists in memory
     how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders a run; ``self``
     part: tuple[str, ...] = ()  # the test set of a run in a file of several
 
 
 class Part(NamedTuple):
-    """The items that are evaluated as a gallery of their own."""
+    """The items that are evaluated as a separate gallery."""
 
     said: str  # in the words of the user
     file: Path | None  # with the column; None for that of the captions
@@ -72,19 +72,19 @@ class Request(Options):
     """
 
     split: TestSet | str | None  # folders are in ``folder``
-    gains: Mapping[str, Spec]  # by view; the first is that of metrics whose name has no view
+    gains: Mapping[str, Spec]  # by view; the first is the default view of graded metrics
     judgements: Mapping[str, Sequence[Spec]]  # of the user by name, and the parts of each: one, or one a direction
     weights: tuple[float, ...]  # type: ignore[assignment]  # of the systems that are fused, the first one first
     names: tuple[str, ...] | None  # of metrics and suites without ``cxc-intra``; None for the headline suites
-    intra: bool  # whether the metrics inside the modalities are asked for
+    intra: bool  # whether metrics inside the modalities are requested
     directions: tuple[Direction, ...]  # to measure
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
     correction: corrected.Correction | None  # of the scores
-    weight: float | None  # of the second scores that are added to the first; None where they replace them
+    weight: float | None  # of the second scores when they are added to the first; None if they replace the first
     kept: int | None  # items a query that ``save_run`` writes; None without it
     folder: Folder | None  # with the queries, corpus and judgements, in place of ``split``
-    settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
+    settings: Mapping[str, Any]  # options that differ from their default, as text, for the report
 
     def __post_init__(self) -> None:
         """Nothing: the options are checked."""
@@ -96,14 +96,14 @@ class Request(Options):
 
     @property
     def specs(self) -> Iterator[Spec]:
-        """The gains and judgements that are asked for."""
+        """The requested gains and judgements."""
         yield from self.gains.values()
         for parts in self.judgements.values():
             yield from parts
 
     @property
     def beside(self) -> list[Path]:
-        """Files that are read beside the input: captions, and what gains are made from."""
+        """Further files that are read: captions, and the sources of gains."""
         named = [self.captions_file, self.part and self.part.file]
         named += [path for spec in self.specs for path in located(spec)[1]]
         named += [self.correction.bank] if self.correction else []
@@ -113,7 +113,7 @@ class Request(Options):
 
     @property
     def files(self) -> list[Path]:
-        """The files and folders that are named, of embeddings, scores and other stages, and those beside them."""
+        """All files and folders of embeddings, scores and other stages, and the further files."""
         several = (self.scores or [], self.rerank, *self.fuse)
         named = (getattr(self, name) for name in ("images", "texts", *IDS))
         given = (*named, *(one.value for system in several for one in system))
@@ -269,7 +269,7 @@ def _refused(name: str, given: Any) -> UsageError:
 
 
 def _scores(given: Any) -> list[Given]:
-    """The scores that are given: a file, an array, or a mapping from directions to them; raises UsageError."""
+    """The given scores: a file, an array, or a mapping from directions to them; raises UsageError."""
     if not isinstance(given, Mapping) and not (listed(given) and all(map(is_path, listed(given)))):
         return [Given(None, given)]
     found = _parts("scores", given)
@@ -407,7 +407,7 @@ def _check(request: Request) -> None:
 
 
 def _finite(text: str) -> tuple[float, ...]:
-    """The finite numbers that a text has, separated by commas; none where it has something else."""
+    """The finite numbers of a comma-separated text; none if it has anything else."""
     try:
         found = tuple(map(float, text.split(",")))
     except ValueError:
@@ -426,7 +426,7 @@ def _weight(combine: str) -> float | None:
 
 
 def _weights(text: str | None, systems: int) -> tuple[float, ...]:
-    """The weights of so many systems; raises UsageError where they are not as many, or not above 0."""
+    """The weights of the systems; raises UsageError if their number is wrong or one is not above 0."""
     if text is None:
         return (1.0,) * systems
     weights, what = _finite(text), f"{spell('weights')} is '{printable(text[:60])}'"

@@ -1,4 +1,4 @@
-"""The system that is evaluated: its scores as they are read, and the steps that are asked for.
+"""The evaluated system: its scores as they are read, and the requested steps.
 
 Steps take what is ranked and give it with other scores, or lists, and one line of provenance, a field of the signature
 (``Input.stages``). Fusion and ``only`` are here. ``indexed`` has the lists of a saved index, and ``second_stage`` puts
@@ -56,7 +56,7 @@ REFUSED = {
 
 
 def read(request: Request) -> Input:
-    """The scores or lists of all systems and stages that are given, aligned.
+    """The scores or lists of all systems and stages, aligned.
 
     Every process of an evaluation reads its input with this function.
 
@@ -196,7 +196,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
 
 
-SAMPLED_QUERIES = 256  # queries of which two systems are compared
+SAMPLED_QUERIES = 256  # queries used to compare two systems
 MIN_R1_TO_COMPARE = 0.3  # R@1 from which systems have more in common than own items
 RRF_CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
@@ -247,7 +247,7 @@ def fuse(data: Input, request: Request) -> Input:
 
 
 def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str) -> None:
-    """Warn of a good system without ids whose best items beside the own ones are not those of the first system.
+    """Warn of a good system without ids whose best irrelevant items are not those of the first system.
 
     Two systems that rank the same items agree on such items far more often than by chance.
     """
@@ -314,7 +314,7 @@ def only(data: Input, request: Request) -> Input:
     """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
-    Where captions have no image of their own, all items of the other side are kept.
+    If captions do not belong to images, all items of the other side are kept.
 
     Args:
         data: everything that was read.
@@ -372,7 +372,7 @@ def _rounded(scorer: Scorer) -> Scorer:
 
 
 def _taken(data: Input, request: Request, images: Int, captions: Int) -> Input:
-    """The input of some rows and columns of a test set, in their order, as a test set of its own."""
+    """The input of some rows and columns of a test set, in their order, as a new test set."""
     split = data.split
     if request.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, request.captions)

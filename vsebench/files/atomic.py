@@ -17,7 +17,7 @@ from .regular import expanded
 
 PathLike = str | os.PathLike[str]
 
-LONGEST_NAME = 255  # bytes, where the file system does not say
+LONGEST_NAME = 255  # bytes, if the file system does not state it
 _KEPT = rb"(?:suite|scenes)"  # schemas of files that are no result of one command
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -27,7 +27,7 @@ _WRONG_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 
 @contextlib.contextmanager
 def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents: bool = False) -> Iterator[IO[Any]]:
-    """Open a new file beside ``path`` and put it in place when the block ends without an error.
+    """Open a new file next to ``path`` and put it in place when the block ends without an error.
 
     The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after any error (an
     interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic link is followed and the
@@ -35,7 +35,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
     missing folders.
 
     Raises:
-        UsageError: the folder does not exist, or ``path`` is no regular file or has too long a name.
+        UsageError: the folder does not exist, or ``path`` is not a regular file or has too long a name.
         DiskError: the system refuses to write: no space is left, no permission, a read-only file system; or to make
             the folder.
     """
@@ -67,13 +67,13 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
 
 
 def hidden_of(target: Path) -> tuple[Path, Path]:
-    """The folders of ``write_folder`` beside a folder: the one that is written, and an older one that is replaced."""
+    """The folders of ``write_folder`` next to a folder: the one being written, and an older one being replaced."""
     return target.with_name(f".{target.name}.partial"), target.with_name(f".{target.name}.old")
 
 
 @contextlib.contextmanager
 def write_folder(target: Path) -> Iterator[Path]:
-    """Make a new folder beside ``target`` and put it in place when the block ends without an error.
+    """Make a new folder next to ``target`` and put it in place when the block ends without an error.
 
     After an error in the block it is removed, and an older folder at ``target`` is left as it was; what a killed
     process left is removed first. Of two processes one at a time may do this: take a lock.
@@ -96,7 +96,7 @@ def check_place(path: Path, *, parents: bool = False) -> None:
     """Check that a file could have this path, without touching the disk.
 
     Raises:
-        UsageError: it is no regular file, its name is too long, or its folder does not exist (unless ``parents``).
+        UsageError: it is not a regular file, its name is too long, or its folder does not exist (unless ``parents``).
     """
     target = expanded(path)
     length, longest = len(os.fsencode(target.name)), _longest_name(target.parent)
@@ -128,7 +128,7 @@ def make_folder(path: PathLike) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Check before any work that a file can be written, by making and removing a temporary file beside it.
+    """Check before any work that a file can be written, by making and removing a temporary file next to it.
 
     Raises:
         UsageError, DiskError: as ``write_atomically``.
@@ -221,7 +221,7 @@ def locked(path: Path, what: str, waiting: Callable[[str], object] | None = None
     Args:
         path: made here, and removed at the end; its folder must exist.
         what: what another process does when it holds the lock, for the message.
-        waiting: called once with a message when another process holds the lock, whose end is then awaited.
+        waiting: called once with a message if another process holds the lock; this one then waits.
 
     Raises:
         DiskError: another process holds the lock and ``waiting`` is None, or the file cannot be made.
@@ -244,5 +244,5 @@ def locked(path: Path, what: str, waiting: Callable[[str], object] | None = None
         yield
     finally:
         with contextlib.suppress(OSError):
-            path.unlink()  # before it is released: who waits for it finds that the file is gone, and makes another
+            path.unlink()  # before release: a waiting process then creates a new lock file
         lock.release()

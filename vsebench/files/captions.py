@@ -35,7 +35,7 @@ _LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
 _LISTS = ("captions", "sentences", "descriptions", "encap")  # names of fields of all captions of an image
 
 
-Record = tuple[str, Mapping[str, Any]]  # where it is, such as "line 7", and its fields
+Record = tuple[str, Mapping[str, Any]]  # its place, such as "line 7", and its fields
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Fields:
 
 
 def find_fields(names: Iterable[str]) -> Fields | None:
-    """Which fields hold what, by their names; None if there is no caption, or neither an image nor an id."""
+    """The role of each field, by its name; None without a caption, or without both an image and an id."""
     names = [name for name in names if isinstance(name, str)]
     found = KINDS["captions"].find(names)
     image, caption_id = found.get("image"), found.get("caption_id")
@@ -149,7 +149,7 @@ def parts_of(found: pd.DataFrame, fields: Fields) -> list[str]:
 
 
 def files_of(found: pd.DataFrame, fields: Fields) -> dict[str, str]:
-    """The name of the image file in a field of its own, by the id of the image as a string; none without the field."""
+    """The image file in a separate field, by the id of the image as a string; none without the field."""
     name = KINDS["captions"].find(name for name in found if name != fields.image).get("file")
     if name is None or fields.image is None:
         return {}
@@ -198,7 +198,7 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
 
 
 def _captions(said: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
-    """The captions of a record: of one field or list, or of several fields, of which some may be empty."""
+    """The captions of a record: one field or list, or several fields, some of them empty."""
     if len(said) > 1:
         return [one for one in said if not missing(one)]
     (one,) = said
@@ -282,7 +282,7 @@ class CaptionFile:
 
     @cached_property
     def fields(self) -> Fields:
-        """What its fields are; raises BadInput where it has no caption, or no image."""
+        """The roles of its fields; raises BadInput without a caption or without an image."""
         if (fields := find_fields(self.found)) is None:
             raise no_fields(self.found)
         return fields
@@ -308,7 +308,7 @@ class CaptionFile:
 
     @property
     def images(self) -> dict[str, str]:
-        """The names of the image files that it states beside their ids, by the id as a string."""
+        """The image files that it states with their ids, by the id as a string."""
         return files_of(self.found, self.fields)
 
     def rows(self, part: str | None = None, first: int | None = None) -> CaptionRows:
@@ -349,7 +349,7 @@ def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> t
 
     Raises:
         BadInput: unreadable, malformed, truncated, another kind of file, or without the part.
-        UsageError: a part of a file without parts, or several parts of which none was chosen.
+        UsageError: a part of a file without parts, or several parts and no choice of one.
     """
     file = caption_file(path)
     check_part(os.fspath(path), part, file.parts, not file.karpathy)

@@ -1,4 +1,4 @@
-"""What files of records hold, by the names of their fields, and layouts that are no table of records.
+"""Kinds of files of records, by the names of their fields, and layouts that are not tables of records.
 
 To read another layout, write one function and add it to the entry of its kind in ``KINDS``. A function of ``documents``
 takes a parsed JSON document and returns its records (dictionaries, or columns by name), or None if the document has
@@ -109,7 +109,7 @@ def with_ids(lines: Sequence[str]) -> Rows | None:
     Without ids the caption of every line, also of empty ones.
 
     Raises:
-        BadInput: there are ids or numbers beside the captions in another layout.
+        BadInput: there are ids or numbers next to captions in another layout.
     """
     given = [line.strip() for line in lines if line.strip()]
     for pattern in _WITH_IDS:
@@ -184,7 +184,7 @@ def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
         wanted: the subset or the split that is read, or both.
 
     Raises:
-        BadInput: several subsets or splits, which are test sets of their own, or not the one that is wanted.
+        BadInput: several subsets or splits, which are separate test sets, or not the requested one.
     """
     document = document if isinstance(document, Mapping) else {}
     found = {subset: splits for subset, splits in document.items() if subset != "mteb_model_meta"}
@@ -303,7 +303,7 @@ class Kind:
         fix: how to write such a file.
         fields: the usual names of each field, in lower case; the first that a file has is taken.
         needs: a text whose first line names all fields of one of these is a table of this kind.
-        documents: layouts of JSON documents that are no list of records.
+        documents: layouts of JSON documents that are not lists of records.
         lines: the layout of a text that names no columns; None if there is none.
         alone: fields that may be the only column of a table.
         wide: names of columns that stand for several captions; the field ``wide`` has all of them.

@@ -29,7 +29,7 @@ class Field:
     """One array to be found in a file.
 
     Attributes:
-        words: what it holds, for messages.
+        words: its contents, for messages.
         names: its usual names, lower case.
         flag: the option that names it explicitly, or the empty string.
     """
@@ -108,7 +108,7 @@ Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
 OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
 OF_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
 OF_QUERIES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
-# Names of arrays that are no vectors.
+# Names of arrays that are not vectors.
 _NAMED = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT, QUERY_IDS, CORPUS_IDS)
 IDS = (*(name for field in _NAMED for name in field.names), "ids", "id", "keys")
 _BESIDE = (*IDS, *CAPTIONS.names)
@@ -137,7 +137,7 @@ def names_beside(member: Member, members: Sequence[Member], field: Field) -> lis
 
 @dataclass(frozen=True, eq=False)
 class ArrayFile:
-    """A file or folder whose format is known: it is found out once."""
+    """A file or folder whose format is found out once."""
 
     path: Path
     kind: Format
@@ -164,7 +164,7 @@ class ArrayFile:
             raise UsageError(what, where=self.path, fix="leave it out")
 
     def only(self, matrices: Sequence[Member], field: Field, fix: str | None = None) -> Member:
-        """The only one of some arrays; raises BadInput where there is none, or several."""
+        """The only one of some arrays; raises BadInput if there is none, or several."""
         if len(matrices) == 1:
             return matrices[0]
         named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"
@@ -410,7 +410,7 @@ def pick(
         field: names are compared without case, nested ones by their last part.
         where: the file, for messages.
         key: the name that the user gave; then it must exist.
-        beside: when several match, those in the same group (HDF5, nested dict) as this one are preferred.
+        beside: if several match, the arrays in the same group (HDF5, nested dict) as this one are preferred.
 
     Raises:
         BadInput: ``key`` does not exist, or two names of the field are present.

@@ -79,22 +79,22 @@ class Pairs:
     """Pairs of a query and an item, as a file has them or placed in a split.
 
     Attributes:
-        kind: what they say.
-        direction: of the queries; None where it is not stated.
+        kind: the kind of pairs.
+        direction: of the queries; None if it is not stated.
         queries: (query,) ids, each once, with and without pairs; of a split all of its queries.
         items: (item,) ids, each once; of a split its gallery.
         query: (pair,) int64, the index in ``queries``. The pairs of a list stand together, best first.
         item: (pair,) int64, the index in ``items``; -1 for an item that is not in the gallery of a split.
-        given: (given,) int64, the queries that are given, with and without pairs.
+        given: (given,) int64, all queries, with and without pairs.
         number: (pair,) float64; None where no pair has one.
-        rank: (pair,) int64, where a file states ranks.
+        rank: (pair,) int64, if a file states ranks.
         where: the file, for messages.
         format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
         ended: how many lists end with -1.
         notes: what was decided, one sentence each.
         doubt: why the lists may be in another order; empty where nothing says so.
         of_corpus: its columns are called query and corpus or document, not image and text.
-        whose: ``all`` where the items are those of every query, ``rows`` where queries are numbers of rows, from 0.
+        whose: ``all`` if every query has the same items, ``rows`` if queries are numbers of rows, from 0.
     """
 
     kind: Kind
@@ -116,7 +116,7 @@ class Pairs:
 
     @property
     def grade(self) -> Float:
-        """(pair,) float64 numbers, 1 where there are none."""
+        """(pair,) float64 numbers, 1 without numbers."""
         return np.ones(len(self.query)) if self.number is None else self.number
 
 
@@ -183,13 +183,13 @@ def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
 
 
 def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
-    """Where the queries and items are on two sides, and what was changed to find them; numbers of rows are no ids."""
+    """The sides of the queries and items, and the changes made to find them; row numbers do not count as ids."""
     of = zip((pairs.queries, pairs.items), sides, MBEIR, strict=True)
     return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in of]
 
 
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
-    """The direction that the pairs state, or whose ids fit."""
+    """The direction that the pairs state, or that their ids fit."""
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
     if test.one_way and pairs.direction in (None, DIRECTIONS[0], ONE_WAY):
         if found["i2t"] < 0.5 < found["t2i"]:

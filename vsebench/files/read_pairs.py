@@ -49,7 +49,7 @@ FORMS: dict[str, str] = {
     "row, with or without an array of scores or distances next to it (`np.savez('run.npz', I=I, D=D)`)",
 }
 FORMATS = {"trec": "trec", "by_query": "eccv-json", "triples": "eccv-json"}  # by the layout of records
-END = "-1"  # what an index puts behind the last item that it has found
+END = "-1"  # an index writes it after the last item it found
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
@@ -61,7 +61,7 @@ class _Source:
         where: the file, for messages.
         kind: what its pairs say.
         order: what orders the items of lists that have scores and ranks.
-        both: the direction of a table with ids of images and of captions, where none is stated.
+        both: the direction of a table with ids of images and of captions that states none.
         format: of the pairs.
     """
 
@@ -90,7 +90,7 @@ def read_pairs(
         where: of a value in memory, for messages.
         order: ``rank`` orders lists by the rank column alone; ``docid-desc`` rounds scores to float32, and orders
             equal ones by descending ids.
-        both: the direction in which a table with ids of images and of captions is read, where none is stated.
+        both: the direction in which a table with ids of images and of captions is read if it states none.
         part: of a file with the predictions of several test sets: the subset or the split, or both.
 
     Raises:
@@ -177,7 +177,7 @@ def _in_memory(given: Any, kind: Kind, where: str) -> pd.DataFrame:
 
 
 def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Source) -> Pairs:
-    """The pairs of records, in one direction; those of lists in their order."""
+    """The pairs of records, in one direction; pairs of lists keep their order."""
     import pandas as pd
 
     found, whose = _addressed(found, source)
@@ -432,7 +432,7 @@ def _ended_early(lists: pd.DataFrame, end: int) -> Any:
 
 
 def _number(value: Any, kind: Kind) -> float:
-    """The number of a pair, NaN where it is none; true and false are grades of 1 and 0."""
+    """The number of a pair, NaN if it is not a number; true and false are grades of 1 and 0."""
     if kind is JUDGED and isinstance(value, str) and value.strip().lower() in _BOOLEANS:
         return _BOOLEANS[value.strip().lower()]
     try:
@@ -442,7 +442,7 @@ def _number(value: Any, kind: Kind) -> float:
 
 
 def _name(value: Any) -> str | None:
-    """An id as text; a float that is an integer as that integer; None for what is no id."""
+    """An id as text; a float with an integer value as that integer; None if it is not an id."""
     if isinstance(value, str):
         return value.strip()
     if type(value) is int:  # most ids: the checks below take long
@@ -452,7 +452,7 @@ def _name(value: Any) -> str | None:
 
 
 def _rank(value: Any) -> int | None:
-    """A rank, None for what is no whole number."""
+    """A rank, None if it is not an integer."""
     try:
         rank, exact = int(value), float(value)
     except (TypeError, ValueError, OverflowError):

@@ -39,7 +39,7 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
 
     Args:
         path: the file.
-        kind: what it holds, an entry of ``KINDS``; columns are found by the names there, see ``fields``.
+        kind: its contents, an entry of ``KINDS`` with the names of columns, see ``fields``.
 
     Returns:
         A row a record, of objects. ``attrs`` has the file (``where``), what a label of the index is called in messages
@@ -151,7 +151,7 @@ def spot(found: pd.DataFrame, row: int) -> str:
 
 
 def refuse_other(listed: Any, where: str, at: str, index: Sequence[int] | None = None) -> None:
-    """Refuse records that are no objects; columns are fine; raises BadInput."""
+    """Refuse records that are not objects; columns are fine; raises BadInput."""
     row = (
         next((k for k, one in enumerate(listed) if not isinstance(one, dict)), None)
         if isinstance(listed, list)

@@ -2,7 +2,7 @@
 
 Every thread takes blocks of queries, orders their galleries and measures them at once. Nothing is kept but one value a
 query and metric. A value depends on its own query alone, and influences are sums of integers: other processes can
-measure ranges of queries, whose arrays join (``Out.join``) with the same bits whatever the ranges.
+measure ranges of queries; their arrays join (``Out.join``) with the same bits whatever the ranges.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def blocks(
         gains, order, block: as for ``run``.
         out: what is measured is written to these.
         threads: number of threads that take these blocks.
-        new: the order of the first items after re-ranking, of all queries or of those of the range; or None.
+        new: the order of the first items after re-ranking, for all queries or for the range; or None.
         queries: a range of the queries of the first ranking, None for all of them.
     """
     first = rankings[0]
@@ -267,7 +267,7 @@ def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
 
 
 def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
-    """The values of a metric of one side, those of several folds one after the other."""
+    """The values of a metric of one side, fold after fold."""
     parts: dict[tuple[Metric, Which], list[Ranking]] = {}
     for ranking in rankings:
         for m in ranking.metrics:
@@ -281,7 +281,7 @@ def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
 
 
 def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
-    """(2, image) float64 influence on the mean over folds, whose images are different ones."""
+    """(2, image) float64 influence on the mean over folds, which have different images."""
     known = [found for out in each if (found := out.influence(m)) is not None]
     if not known:
         return None

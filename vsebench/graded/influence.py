@@ -41,7 +41,7 @@ from .rankings import Group, Ranking, is_tau, pseudo_positives
 
 MIN_SAMPLED_QUERIES = 200  # in the sample that influences are computed from
 MAX_PLACES = 100_000  # of all lists of the sample
-MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
+MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, which takes less time an image
 MAX_LABEL_DISTANCE = 2.0**18  # label distances beyond it have no influence
 ITEMS_PER_CALL = 1 << 19  # items of lists from which images are left out together
 
@@ -67,7 +67,7 @@ class Out:
     Sums are integers, in multiples of a small unit, so that they do not depend on the order of addition.
 
     Attributes:
-        values: metric -> (query,) float64, NaN where it is undefined.
+        values: metric -> (query,) float64, NaN if it is undefined.
     """
 
     def __init__(self, ranking: Ranking):
@@ -155,7 +155,7 @@ def _unit(metric: Metric) -> float:
 
 
 def measure(block: Block, found: Retrieved, groups: Sequence[Group], out: Out) -> None:
-    """Add to ``out``, which has the values of the block, what every image adds to those of the sampled queries.
+    """Add to ``out``, with the values of the block, the sums of every image to those of the sampled queries.
 
     Args:
         block, found: the queries and their lists, with as many further items as an image has at most.
@@ -237,7 +237,7 @@ def _without(block: Block, found: Retrieved, group: Group, k: int, query: Int, i
         with np.errstate(divide="ignore"):  # a gain that is none of a distance; behind the last candidate
             fields["distance"] = 1.0 / fields["gains"].astype(np.float64) - 1.0
     if "ideal" in needs:
-        one = (0, 0), (0, 1)  # behind the last one there is no item, of gain 0
+        one = (0, 0), (0, 1)  # there is no item, with gain 0, after the last one
         assert r.ideal is not None and found.ideals is not None
         best, ideal = np.pad(found.best, one, constant_values=len(gallery_image)), np.pad(r.ideal, one)
         fields["ideal"] = remaining(best, found.ideals)(ideal)
@@ -314,7 +314,7 @@ class Block:
 
     Args:
         groups: the metrics that will be measured.
-        larger: a block that contains these queries and their gallery, whose gains serve.
+        larger: a block that contains these queries and their gallery; its gains are reused.
     """
 
     def __init__(
@@ -393,7 +393,7 @@ class Block:
         Args:
             order: the top of every ranking.
             ideal: how many of the largest gains.
-            without_ground_truth: a query's own items are no candidates.
+            without_ground_truth: the items of a query are not candidates.
             with_gains: with the gains of the retrieved items.
         """
         ranking, items, tied = self.ranking, order.items, order.tied
@@ -421,7 +421,7 @@ class Block:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
         if without_ground_truth:
             best_items, _, best = self._without_ground_truth(best_items, np.zeros(best.shape, np.bool_), best)
-        # Where candidates are fewer than wanted, the best of them fills the places behind the last.
+        # If candidates are fewer than wanted, the best of them fills the places behind the last.
         inside = np.arange(best_items.shape[1]) < candidates[:, None]
         best_items = np.where(inside, best_items, best_items[:, :1])
         best_items, best = best_items[:, :ideal], best[:, :ideal]
@@ -435,7 +435,7 @@ class Block:
         return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates, number)
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
-        """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
+        """The observations of a group's metrics, with the order of gains or the pseudo-positives if needed."""
         ranking = found.ranking
         if "gain_order" in group.needs:
             ranking = replace(ranking, gain_order=gain_order(np.ascontiguousarray(ranking.gains), ranking.count))
@@ -520,7 +520,7 @@ def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
 
 
 def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, size: int) -> npt.NDArray[np.int32]:
-    """(query, depth) int32 places of items among the best (query, m) of their query, ``NO_PLACE`` where they are not.
+    """(query, depth) int32 places of items among the best (query, m) of their query, else ``NO_PLACE``.
 
     Items are below ``size``. Positive ones are in front of the others, which count as not among the best.
     """

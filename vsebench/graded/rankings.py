@@ -27,7 +27,7 @@ class Ranking:
 
     Attributes:
         test: the items.
-        side: 0 where the queries are the rows (images), 1 where they are the columns (captions).
+        side: 0 if the queries are the rows (images), 1 if they are the columns (captions).
         items: (row,) and (column,) int64 indices of those that take part, ascending.
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
@@ -73,7 +73,7 @@ class Ranking:
 
     @cached_property
     def image_at(self) -> Int:
-        """(gallery + 1,) int64: the image of the item at a position; -1 behind the last, where no item is."""
+        """(gallery + 1,) int64: the image of the item at a position; -1 after the last item."""
         return np.append(self.image_of[1], -1)
 
     @cached_property
@@ -113,7 +113,7 @@ class Group:
 
     Attributes:
         metrics: what is measured.
-        without_ground_truth: a query's own items are no candidates.
+        without_ground_truth: the items of a query are not candidates.
         depth: the deepest rank they read.
         ideal: how many of the largest gains they read.
         pseudo_positives: how many items (or images) with the largest gains count as positives, 0 for none.

@@ -47,7 +47,7 @@ OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
 class UnknownMetric(UsageError):
-    """A name that is no metric's; ``sure``: the fix has the metric that is meant."""
+    """An unknown name of a metric; ``sure``: the fix states the intended metric."""
 
     def __init__(self, what: str, *, fix: str, sure: bool = False):
         super().__init__(what, fix=fix)
@@ -55,7 +55,7 @@ class UnknownMetric(UsageError):
 
 
 def without_mean() -> str:
-    """What to do about a metric whose mean over the orders of tied items is not known."""
+    """The fix for a metric whose mean over the orders of tied items is not known."""
     return f"leave it out, or use {spell('ties', 'index')}"
 
 
@@ -65,7 +65,7 @@ class Option:
 
     Attributes:
         words: allowed values, the default first.
-        formula: what it does, one line.
+        formula: one line.
         number: integers of at least 1 are allowed as well.
     """
 
@@ -151,7 +151,7 @@ class Family:
 
     @property
     def doc(self) -> str:
-        """The definition, as written at the function; of a sum, what it adds up."""
+        """The definition, as written at the function; for a sum, its terms."""
         if self.compute is None:
             added = " + ".join(self.parts)
             what = "sum" if (self.high or 0) > 1 else "mean"
@@ -188,14 +188,14 @@ _FAMILIES: list[Family] = []
 
 
 def families(graded: bool | None = None) -> list[Family]:
-    """The declared metrics in the order of their declaration: all, the graded, or those of binary judgements."""
+    """The declared metrics in the order of their declaration: all, only graded, or only binary ones."""
     return [f for f in _FAMILIES if graded is None or (f.graded == graded and not f.of_lists)]
 
 
 def _named(template: str) -> tuple[Family | None, Family | None]:
     """The metric of a template or an alias for binary judgements, and that for gains.
 
-    Other capitals name a metric where they leave one possibility.
+    Other capitals are accepted if they leave one possibility.
     """
     same_spelling = [
         (name, f) for f in _FAMILIES for name in (f.template, *f.aliases) if name.lower() == template.lower()
@@ -255,7 +255,7 @@ def metric(
         template: name with ``{k}`` in place of the depth.
         formula: one line.
         cite: keys of the references in ``docs/metrics.md``.
-        options: of its own, by key.
+        options: further options, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
             aggregate, least_k, lowest_gain, expected, first, alone.
@@ -431,7 +431,7 @@ class Metric:
 
     @property
     def has_expectation(self) -> bool:
-        """Whether its mean over the orders of tied items is known in closed form; of a sum, those of its parts."""
+        """Whether its mean over the orders of tied items has a closed form; for a sum, whether all terms have one."""
         if parts := self.parts():
             return all(part.has_expectation for part in parts)
         return self.family.expected is not None
@@ -453,7 +453,7 @@ class Metric:
         return (self.family.high or 0) / (2 * len(self.family.parts)) if self.family.parts else 1.0
 
     def parts(self) -> tuple[Metric, ...]:
-        """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""
+        """The terms of a sum, in the same view and with the same options; none if the metric is not a sum."""
         named = (parse(f"{self.view}:{name}") for name in self.family.parts)
         return tuple(Metric(p.template, p.k, p.view, p.options + self.options) for p in named)
 

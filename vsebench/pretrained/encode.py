@@ -123,8 +123,8 @@ def encode(
         template: a prompt with ``{}`` in the place of the caption.
         precision: of the weights and of all that is computed: ``fp32``, ``bf16`` or ``fp16``. The numbers that the
             model gives are divided by their length in float32.
-        context_length: captions are cut to so many tokens; by default to those of the model.
-        batch: images or captions that are encoded at once.
+        context_length: captions are cut to so many tokens; by default to the model's number.
+        batch: images or captions encoded together.
         device: auto (a GPU where there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
             their numbers, as in ``0,1``. More of them change no bit.
         threads: of torch on the CPU; None for its own choice.
@@ -260,7 +260,7 @@ def _place(image: Image) -> tuple[str, int]:
 
 
 def _batches(paths: Sequence[Image], batch: int, prepare: Callable[[Any], Any]) -> Iterator[list[Any]]:
-    """The inputs of the images, ``batch`` of them at once; threads read the first ones of the next batch meanwhile.
+    """The inputs of the images, ``batch`` at a time; meanwhile threads read the first images of the next batch.
 
     Few are read ahead, because images of any size may wait.
     """

@@ -48,7 +48,7 @@ class Backend:
 
     Attributes:
         words: what it computes with, as shown by ``vsebench doctor``.
-        make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
+        make: makes its functions; imports what it needs. Takes the device, or None, if ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
         install: the extra that has it, or its own name on the package index; None without a module.
         packages: what may install the module; their versions are in the provenance of a report.
@@ -69,7 +69,7 @@ class Backend:
 
 
 def about_device(name: str) -> dict[str, str]:
-    """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty where it uses none.
+    """For the provenance: ``device``, the GPU of a back-end, with its driver; empty without a GPU.
 
     Args:
         name: of ``chosen``.
@@ -153,7 +153,7 @@ def parts(name: str) -> tuple[str, str | None]:
 
 
 def check(name: str, here: bool = True) -> None:
-    """Refuse a name that is no back-end, or whose package is not installed.
+    """Refuse a name that is not a back-end, or a back-end whose package is not installed.
 
     Args:
         name: of a back-end, or ``auto``.
@@ -173,9 +173,9 @@ def check(name: str, here: bool = True) -> None:
 
 
 def chosen(name: str) -> tuple[str, str]:
-    """The name of the back-end that will be used, with its device where it has one, and why.
+    """The name of the back-end that will be used, with its device if it has one, and the reason.
 
-    ``auto`` takes torch where it finds a GPU that works. Torch is imported only where the driver of a GPU is found.
+    ``auto`` takes torch if it finds a working GPU. Torch is imported only if the driver of a GPU is found.
 
     Args:
         name: of a back-end, or ``auto``.

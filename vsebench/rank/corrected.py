@@ -105,7 +105,7 @@ def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float
 
 
 def shown(scorer: Scorer, found: Tops) -> Tops:
-    """Lists with the scores of a correction, where the scorer ranks by other numbers."""
+    """Lists with the scores of a correction, if the scorer ranks by other numbers."""
     if not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
         return found
     size = np.abs(found.scores)
@@ -137,7 +137,7 @@ class Correction(NamedTuple):
     rule: str  # of ``RULES``
     settings: Mapping[str, float]  # ``k``, ``beta``
     bank: Path | None  # the file of other queries; None for the test queries themselves
-    rows: str | None  # what those of a bank of scores are, ``images`` or ``texts``; None where its shape or ids tell
+    rows: str | None  # the rows of a bank of scores, ``images`` or ``texts``; None if its shape or ids decide
 
 
 def parse(text: str) -> Correction:

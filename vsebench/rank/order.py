@@ -36,20 +36,20 @@ FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64
 MAX_SHALLOW_DEPTH = 64  # depth up to which float32 products are sorted
 MIN_SCORES_PER_NEAR_TIE = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
 PART_SCORES = 1 << 20  # scores of complete galleries that are computed together
-QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
-QUERIES_PER_TILE = 256  # queries to whose lists a tile is added together
+QUERIES, ITEMS = 512, 4096  # of a float32 product if only its top is read
+QUERIES_PER_TILE = 256  # queries whose lists are extended by a tile together
 SPARE_ITEMS = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
 MAX_CANDIDATES_PER_K = 16  # items kept of a query, in multiples of k; with more, near-ties are resolved
 ITEMS_PER_CONVERSION = 512  # items that are converted to float64 together
 PAIRS_PER_CALL = 1 << 18  # pairs that are scored together
 ENTRY_BYTES = 24  # memory for an item of a list
-HELD_BYTES = 512 << 20  # of the items that all queries keep at once, where lists are made from tiles
+HELD_BYTES = 512 << 20  # kept items of all queries together, if lists are made from tiles
 BOUND_MARGIN = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
 UNDERFLOW_MARGIN = 1e-37  # covers what float32 numbers lose below their normal range
 
 Array = npt.NDArray[Any]
 Items = npt.NDArray[np.int32]
-Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, of which a query has so many, (query,)
+Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, and their (query,) number
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class Lists:
         self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
-        """Add (query, item) scores, of which the first query and item are given."""
+        """Add (query, item) scores, starting at a query and an item."""
         for a in range(0, len(tile), QUERIES_PER_TILE):
             self.parts[q0 + a].add(tile[a : a + QUERIES_PER_TILE], g0)
 
@@ -314,7 +314,7 @@ def listed(
 ) -> Tops:  # fmt: skip
     """The k best candidates of some queries, in canonical order; shorter lists where a query has fewer.
 
-    Galleries are ordered as deep as needed to leave out what is no candidate. Allowed items are scored pair by pair.
+    Galleries are ordered as deep as needed to leave out other items. Allowed items are scored pair by pair.
 
     Args:
         scorer, queries, k, gallery: as for ``order``.
@@ -355,7 +355,7 @@ def top_lists(
 ) -> Tops:  # fmt: skip
     """The k best of every query, in canonical order.
 
-    Scores are those of the back-end, or computed when they are read.
+    Scores come from the back-end, or are computed when they are read.
 
     Args:
         scorer: the scores.
@@ -446,7 +446,7 @@ def candidates(
         values: (row, gallery) float32 scores.
         k: depth.
         bound: of their errors.
-        least: (row,) where it is known.
+        least: (row,) known lower limits.
 
     Returns:
         (row, gallery) int32 items and float32 scores, of which a row's number is filled; (row,) int64 this number; and
@@ -469,7 +469,7 @@ def _trimmed(found: Found) -> Found:
 
 
 def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vectors | None]:
-    """What can be among the k best of some parts of a gallery, and their least score, None where there are not k."""
+    """Possible members of the k best in some parts of a gallery, and their least score, None if there are fewer."""
     from ..numeric import sort_kernels
 
     if len(parts) == 1:
@@ -520,7 +520,7 @@ def _reached(values: Vectors, k: int) -> Vectors:
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:
-    """The queries in parts whose rows of scores, ``width`` long, are computed together."""
+    """The queries in parts; the rows of scores of a part, ``width`` long, are computed together."""
     step = max(1, PART_SCORES // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 

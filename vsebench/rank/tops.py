@@ -18,7 +18,7 @@ ENTRIES_PER_READ = 1 << 20  # entries of lists that are read together
 
 
 class Placed(NamedTuple):
-    """Where the relevant items of some queries are in their lists.
+    """The places of the relevant items of some queries in their lists.
 
     Attributes:
         pairs: these pairs of the relevance.
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING, queries: Int | None = None) -> Placed:
-    """Where the relevant items of the queries of some lists are.
+    """The places of the relevant items of the queries of some lists.
 
     Args:
         lists: of these queries; where ties are not known no item is tied.
@@ -69,7 +69,7 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
 
 
 def _find(keys: Int, wanted: Int, size: int) -> Int:
-    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 where they are not there."""
+    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 for missing keys."""
     if len(keys) == size:  # complete orders
         place = np.empty(size, np.int64)
         place[keys] = np.arange(size)
@@ -96,7 +96,7 @@ def is_candidate(candidates: Candidates, queries: Int, items: Int) -> Bool:
 
 
 def sizes(candidates: Candidates, queries: Int, gallery: int) -> Int:
-    """(query,) int64, how many candidates queries have, or more where there are several limits."""
+    """(query,) int64 number of candidates of queries, or more if there are several limits."""
     size = np.full(len(queries), gallery)
     if candidates.fold is not None:
         fold = candidates.fold[0][queries]
@@ -145,7 +145,7 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
 
 
 def ranks_after(first: Ranks, new: Tops) -> Ranks:
-    """The ranks of relevant items after re-ranking, from those of the first stage, with ties to the lower index."""
+    """The ranks of relevant items after re-ranking, from their first-stage ranks, with ties to the lower index."""
     found = ranks(new, first.relevance).rank
     rank = np.where(found == UNRANKED, first.rank, found)
     return replace(first, rank=rank, tied=np.zeros(len(rank), np.bool_), extremes=None, groups=None)

@@ -97,7 +97,7 @@ def of_read(name: str, pairs: Pairs, test: TestSet) -> OfSide:
 def both_ways(
     name: str, grades: Any, judged: Both[Bool] | None, notes: Sequence[str], what: str, test: TestSet
 ) -> Both[Grades]:
-    """The (row, column) grades of both sides as queries; items without one are no queries, which a note says.
+    """The (row, column) grades of both sides as queries; a note counts the items without one, which are not queries.
 
     Args:
         name: of the judgements.
@@ -207,7 +207,7 @@ def _identity(both: Both[Grades], test: TestSet) -> str:
 
 
 def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str, test: TestSet) -> list[str]:
-    """One note on rows and columns as queries, of each (how many, of how many); none where there are none."""
+    """One note on rows and columns as queries, with (number, total) of each; empty if all numbers are 0."""
     parts = [f"{k:,} of {n:,} {word}{side.plural}" for side, (k, n) in zip(test.sides, counts, strict=False) if k]
     return [f"{' and '.join(parts)} {meaning}"] if parts else []
 
@@ -224,7 +224,7 @@ class Labels:
 def read_labels(path: Path) -> Labels:
     """Class labels of images and captions of records; an item may have several, in several rows or separated by bars.
 
-    A row has the label of an image, of a caption, or of both, where it has both ids.
+    A row has the label of an image, of a caption, or of both if it has both ids.
 
     Raises:
         BadInput: unreadable, no column of labels or several, or not both of image and caption ids.
@@ -280,7 +280,7 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
 def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
     """(image, caption) 1 where the two share a class; the images and captions that have a label; and notes.
 
-    Items without a label are no queries, and no positives.
+    Items without a label are neither queries nor positives.
 
     Raises:
         BadInput: labels for another number of items, or for none of the split.

@@ -1,4 +1,4 @@
-"""Graded relevance: gains of every image and caption, and a specification of which gains are meant.
+"""Graded relevance: gains of every image and caption, and the specification of a kind of gains.
 
 Gains are a matrix with one row an image and one column a caption of a split, 125 million numbers at the size of COCO
 5K. The matrix is never stored: rows, columns and pairs are computed on request. The value of a pair does not depend on
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class Values(Protocol):
-    """The numbers of a kind of gains, which have ``columns`` or ``T`` of their own. Threads may share them."""
+    """The numbers of a kind of gains; subclasses define ``columns`` or ``T``. Threads may share them."""
 
     def rows(self, start: int, stop: int) -> Vectors:
         """(row, column) float32 gains of rows ``start:stop`` with all columns, a new array.
 
-        Runs on the calling thread, without the interpreter lock where it takes long.
+        Runs on the calling thread, without the interpreter lock if it takes long.
         """
 
     def columns(self, start: int, stop: int) -> Vectors:
@@ -40,7 +40,7 @@ class Values(Protocol):
         return self.T.rows(start, stop)
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
-        """(pair,) float32 gains of rows and columns, a new array, bit for bit those of ``rows`` and ``columns``."""
+        """(pair,) float32 gains of rows and columns, a new array, bit for bit as in ``rows`` and ``columns``."""
 
     @property
     def T(self) -> Values:
@@ -50,7 +50,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Turned(Values):
-    """Values whose rows are the columns of others."""
+    """Values with rows and columns exchanged."""
 
     values: Values
 
@@ -108,7 +108,7 @@ class Gains:
         rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours.
         of_judgements: every gain is 0 or 1: these are judgements, among which no m items have the largest gains.
         negative_is_zero: whether gains below zero count as zero.
-        no_queries: (query,) bool, the queries that no metric has a value of, and those of ``T``; None without any.
+        no_queries: (query,) bool, the queries without a value in any metric, and those of ``T``; None without any.
         outside: (query, any) gains above 0 of items that cannot be retrieved, and those of ``T``: they are among the
             ideal ones. None without any.
     """
@@ -152,7 +152,7 @@ class Gains:
         return np.maximum(out, np.float32(0)) if self.negative_is_zero else out
 
     def at(self, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); bit for bit those of ``rows``.
+        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); bit for bit as in ``rows``.
 
         Raises:
             UsageError: an index is out of range, or the shapes do not match.
@@ -221,7 +221,7 @@ class Spec:
 
     @property
     def holds(self) -> str:
-        """What judgements of the user are said to be of: ``i2t``, ``t2i`` or ``labels``; empty if nothing is said."""
+        """The stated subject of the user's judgements: ``i2t``, ``t2i`` or ``labels``; empty if not stated."""
         return self.settings.get("holds", "")
 
     @property
@@ -276,7 +276,7 @@ class Grades:
         return Relevance(self.name, queries, ptr, inside.indices, missing[queries], without)
 
     def turned(self) -> Grades:
-        """The same pairs with the items as queries; judged are those that have a grade."""
+        """The same pairs with the items as queries; the judged queries are those with a grade."""
         from scipy.sparse import csr_array
 
         inside = self.inside.T.tocsr()

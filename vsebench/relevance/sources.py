@@ -22,7 +22,7 @@ from ..types import DIRECTIONS, Both, Direction, Relevance, TestSet
 from .gains import Gains, Grades, Spec, as_gains
 
 LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
-# Test set (with its captions, where the source needs them), argument, and the value of every setting.
+# Test set (with its captions, if the source needs them), argument, and the value of every setting.
 Loader = Callable[[TestSet, "str | None", Mapping[str, str]], Gains]
 JUDGED, GAIN = -np.inf, float(np.finfo(np.float32).tiny)  # levels: all judged items, and those that are a gain
 FILE = "FILE"  # among the values of a setting: any file
@@ -30,7 +30,7 @@ FILE = "FILE"  # among the values of a setting: any file
 
 @dataclass(frozen=True)
 class Source:
-    """One source of relevance: judgements, where it has ``grades``, or gains of every pair, where it has ``load``.
+    """One source of relevance: judgements if it has ``grades``, or gains of every pair if it has ``load``.
 
     Attributes:
         name: the view in the names of metrics, as ``eccv`` in ``eccv:mAP@R`` and ``cider`` in ``cider:NCS@10``.
@@ -48,11 +48,11 @@ class Source:
         splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         notes: what was decided when judgements were read.
-        low, high: range of a gain; None where there is no bound.
+        low, high: range of a gain; None without a bound.
         settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
-        nested: whether the argument consists of other specifications with settings of their own.
+        nested: whether the argument consists of other specifications with separate settings.
         captions: whether the captions of the split are ``needed``, may be ``used``, or are ``unused``.
         lists_judged: whether the grades have the judged items that are not relevant, too.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
@@ -110,7 +110,7 @@ class Source:
         return value
 
     def positives(self, test: TestSet, level: float | None = None) -> Both[Relevance]:
-        """The positives of the images of a split, and those of its captions; raises as ``grades``.
+        """The positives of the images of a split, and of its captions; raises as ``grades``.
 
         Args:
             test: the split.
@@ -234,7 +234,7 @@ def parse_spec(text: str) -> Spec:
     if source is None:
         raise unknown("graded relevance", head, named())
     words = [head] if source.endings else []
-    if source.nested:  # its own settings stand first, or at the end; the others are of what it combines
+    if source.nested:  # its settings stand first, or at the end; the others belong to the combined sources
         if parts and parts[-1].startswith("negative="):
             parts = [parts[-1], *parts[:-1]]
         end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in source.settings), len(parts))
@@ -263,7 +263,7 @@ def parse_spec(text: str) -> Spec:
 def located(spec: Spec) -> tuple[Spec, list[Path]]:
     """A specification with absolute paths of its files, and these files, as they are named.
 
-    They are its argument, values of settings, and those of the specifications that it combines.
+    They are its argument, values of settings, and the files of the combined specifications.
     """
     found: list[Path] = []
 

@@ -64,7 +64,7 @@ class SplitStatus:
             own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
         has_captions: whether the captions can be read, not only the ids.
         needs: what to do to have all of it; empty when nothing is needed.
-        files: what it is built from, where this is a file of the user's.
+        files: the sources it is built from, if this is a file of the user.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Build:
 
 
 class SetSource:
-    """A source of test sets whose splits are files in the cache once they are built.
+    """A source of test sets whose splits are files in the cache after they are built.
 
     A plug-in's source ``owns`` names; one without such files answers ``names``, ``declared`` and ``rows`` too.
     """
@@ -140,7 +140,7 @@ class SetSource:
         return rebuild(name)
 
     def missing(self, name: str) -> VsebenchError:
-        """The error for a name of this source whose split is not here; it says what to do."""
+        """The error for a name of this source whose split is not installed, with its fix."""
         return unknown("split", name, dict.fromkeys([*names(), *SETS]))
 
     def declared(self, name: str) -> DeclaredSplit:
@@ -188,15 +188,15 @@ class SetSource:
         return SplitStatus(name, split.images, split.captions, "own" if is_custom(name) else "cached", True, "")
 
     def checks(self, name: str) -> list[Check]:
-        """The checks of a name beside those that every split has; raises as ``declared``."""
+        """The checks of a name in addition to the checks of every split; raises as ``declared``."""
         return []
 
 
 class Tables(SetSource):
-    """The test sets of the two tables, and those of the user, under any name that no other source owns."""
+    """The test sets of the two tables, and custom sets under any name that no other source owns."""
 
     def built(self) -> list[str]:
-        """The splits that are stored, those of the tables first."""
+        """The stored splits, first the splits of the tables."""
         found = [name for name in super().built() if name in _LISTED or _NAME.fullmatch(name)]
         return sorted(found, key=lambda name: _LISTED.index(name) if name in _LISTED else len(_LISTED))
 
@@ -210,7 +210,7 @@ class Tables(SetSource):
         return [split for split in languages if stored_path(split).exists()] or [name]
 
     def missing(self, name: str) -> VsebenchError:
-        """The files to build it from; of a set in several languages of which some are built, which."""
+        """The files to build it from; for a set of which only some languages are built, those languages."""
         if name in DECLARED:
             return UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list")
         if name.partition(":")[0] not in SETS:
@@ -227,7 +227,7 @@ class Tables(SetSource):
         return DECLARED[name] if name in DECLARED else super().declared(name)
 
     def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
-        """From the cache, else from the packages that hold the split; raises MissingPackage where there are none."""
+        """From the cache, else from the packages that hold the split; raises MissingPackage without them."""
         path = stored_path(split.built_as)
         if path.exists() or split.order == "file":
             return restore(path, captions=captions, again=self.again(split.name))
@@ -361,7 +361,7 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
 
 
 def _test_rows(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
-    """The captions of the test set among more, such as those of the official annotations."""
+    """The captions of the test set from a larger file, such as the official annotations."""
     if len(rows.caption_id) <= split.captions or split.order != "package" or not stored.ids_installed():
         return rows
     at = places(rows.caption_id, stored.coco_id_rows().caption_id)
@@ -420,7 +420,7 @@ def declared(name: str) -> DeclaredSplit:
     """Counts, fingerprints, citation, licence and sources of a split.
 
     Raises:
-        UsageError: no such split; close matches are named.
+        UsageError: no such split; the message lists close matches.
         MissingPackage: a split of scenes or a published one that is not built here; the message gives the command.
         BadInput: the file of a split in the cache is damaged.
     """
@@ -566,7 +566,7 @@ def _verify_split(name: str) -> list[Check]:
 
 
 def _check_captions(rows: CaptionRows, name: str) -> Check:
-    """Whether the captions are those that were published, where these are known; else whether every one has words."""
+    """Whether the captions are the published ones if these are known; else whether each has words."""
     if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {install('text')}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
@@ -581,7 +581,7 @@ def _check_captions(rows: CaptionRows, name: str) -> Check:
 
 
 def caption_faults(name: str) -> list[str]:
-    """What ``verify`` finds wrong with the captions of a split, or of those of a set, that was built; one a split."""
+    """The faults that ``verify`` finds in the captions of built splits, one sentence for each split."""
     source = source_of(name)
     read = ((split, source.rows(source.declared(split), captions=True)) for split in source.splits(name))
     found = ((split, _check_captions(rows, split)) for split, rows in read)

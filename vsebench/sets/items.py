@@ -36,7 +36,7 @@ MAX_DISTANCE = 0.02  # of two roundings of one unit vector: 0.004 in bfloat16, m
 MIN_NEXT_DISTANCE_RATIO = 3.0  # the next item is at least this many times farther away
 MAX_PRODUCTS = 1 << 31  # of numbers that are computed to find rows near each other
 MIN_SHARE_NEAR = 0.2  # of the rows, from which they are rows of pairs
-MIN_SHARE_OF_IDS = 0.75  # the same, if every row has an id of its own, and of a score matrix
+MIN_SHARE_OF_IDS = 0.75  # the same, for a score matrix and for rows with unique ids
 MAX_ITEMS_OF_PAIRS = 0.8  # equal texts a row of pairs: a few captions of a data set may be equal
 MAX_ROWS_AN_ITEM = 64  # on average; with more, the vectors have collapsed
 MIN_LINE_NUMBERS = 8  # numbers of a line that are equal by no coincidence; rows from which repetition means something
@@ -49,7 +49,7 @@ UNIQUE_ROWS_FIX = "every image and every text once, with image_of_text"
 
 
 def refuse_layout(raw: Raw, placed: bool) -> None:
-    """Refuse arrays whose rows are not the vectors of one image or text each.
+    """Refuse arrays whose rows are not vectors of one image or text each.
 
     Args:
         raw: as read.
@@ -87,7 +87,7 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
 
     Args:
         raw: as read.
-        placed: unique ids are those of a split that is named.
+        placed: unique ids belong to a split that the user chose.
 
     Raises:
         BadInput: image rows near each other, rows that repeat under unique ids, text rows that repeat.
@@ -113,7 +113,7 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
 
 
 def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
-    """Refuse image rows under unique ids of which a ``share`` repeat, if nothing else gives the texts of an image."""
+    """Refuse image rows under unique ids if a ``share`` repeats and nothing else gives the image of a text."""
     names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
     told = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
     if share >= MIN_SHARE_OF_IDS and len(raw.images) >= MIN_LINE_NUMBERS and not told and raw.image_of_text is None:
@@ -162,7 +162,7 @@ def refuse_score_layout(raw: Raw, captions_per_image: int | None, limited: bool 
 def _share_near(rows: Array, exact: Int) -> float:
     """The share of a sample of rows (of ``exact``, the groups of equal rows) with others near, and then none for long.
 
-    Distances are those of unit vectors, ``2 - 2 * cosine`` squared.
+    Distances are squared distances of unit vectors, ``2 - 2 * cosine``, squared.
     """
     unit = np.asarray(rows[np.unique(exact, return_index=True)[1]], np.float32)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -264,7 +264,7 @@ def equal_rows(rows: Array) -> Int:
 def repeat(group: Int) -> bool:
     """Whether rows, as many as the texts, repeat by the groups (row,) of ``equal_rows``, any number of times.
 
-    Equal rows are one image then, unless nearly all are equal, as those of a collapsed model are.
+    Equal rows are then one image, unless nearly all are equal, as from a collapsed model.
     """
     return max(1, len(group) / MAX_ROWS_AN_ITEM) < int(group.max()) + 1 < len(group)
 
@@ -285,7 +285,7 @@ def _are_unit(rows: Array) -> bool:
 
 
 def last_of_all(scores: Array, where: Path) -> Array:
-    """A score matrix with a number below every score for -inf, of pairs that are no candidates."""
+    """A score matrix with a number below every score instead of -inf, the score of excluded pairs."""
     if scores.dtype.kind != "f" or scores.min(initial=np.inf) > -np.inf:
         return scores
     missing = np.isneginf(scores)
@@ -338,7 +338,7 @@ def constant_rows(rows: Array) -> Bool:
 
 
 def _same(values: Array, fill: Any) -> Bool:
-    """Where values are equal, NaN to NaN, too."""
+    """Where values are equal; NaN equals NaN."""
     return np.asarray((values == fill) | (np.isnan(values) & np.isnan(fill)))
 
 
@@ -394,7 +394,7 @@ def _counted(split: TestSet | str | None) -> int | None:
 
 
 def only(raw: Raw, split: TestSet) -> Raw:
-    """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
+    """The rows with ids of a split, without other items; unchanged if no row of a side is in the split."""
     sides = ((raw.images, raw.image_ids, split.rows.ids), (raw.texts, raw.text_ids, split.columns.ids))
     kept = [
         np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else match(ids, known)[0] >= 0
@@ -562,7 +562,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
             continue  # a view of another split
         try:
             split = splits.load_split(name)
-        except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
+        except (MissingPackage, BadInput):  # a damaged custom set is skipped here; loading it by name raises
             continue
         # A few shared ids may be a coincidence, a majority is not.
         known = [(match(q, split.rows.ids)[0] >= 0) | (match(q, split.columns.ids)[0] >= 0) for q in queries]

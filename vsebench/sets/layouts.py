@@ -39,7 +39,7 @@ class Layout:
 
 
 def find(source: Path, *patterns: str) -> Path | None:
-    """The file with one of these names, plain or as ``.gz``, in a folder or beside a file; None when there is none.
+    """The file with one of these names, plain or as ``.gz``, in a folder or next to a file; None without one.
 
     The first pattern that a file has decides, then the least depth.
 
@@ -59,7 +59,7 @@ def find(source: Path, *patterns: str) -> Path | None:
 
 
 def require(source: Path, *patterns: str) -> Path:
-    """As ``find``; raises BadInput where there is no such file."""
+    """As ``find``; raises BadInput without such a file."""
     found = find(source, *patterns)
     if found is None:
         raise BadInput(f"holds no {' or '.join(patterns)}", where=source if is_folder(source) else source.parent)
@@ -96,7 +96,7 @@ def records(
         each: every one of ``captions`` holds a caption.
         inside: the field of a JSON document that holds the records.
         beside: another such field, with records that complete those of the same item, such as its part.
-        part: the value of ``split`` in the records of the test set; empty where they have no such field.
+        part: the value of ``split`` in the records of the test set; empty if they have no such field.
         first: the test set consists of so many records at the beginning.
         joined: all captions of an item are one, a paragraph.
     """
@@ -148,7 +148,7 @@ def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
 
 
 def _value(record: Any, field: str) -> Any:
-    """The value of a field, which may lie inside others; None where there is none."""
+    """The value of a field, which may lie inside others; None without it."""
     if isinstance(record, Mapping) and field in record:
         return record[field]
     step, dot, rest = field.partition(".")
@@ -160,7 +160,7 @@ def _value(record: Any, field: str) -> Any:
 
 
 def _paragraphs(records: Iterable[Record], path: Path) -> Iterator[Record]:
-    """One record an item, whose caption is all that the records have, in their order."""
+    """One record an item, with only its caption, in their order."""
     spoken: dict[Any, list[str]] = {}
     for at, record in records:
         captions = field(record, "caption", (str, list), spot := f"{path}: {at}")
@@ -272,9 +272,9 @@ def described_clips(descriptions: str, part: str) -> Layout:
 
 
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """The file of every language that a folder has; a file is that of the one language that is asked for.
+    """The file of every language in a folder; a file belongs to the one requested language.
 
-    Where the names of files have no language, one file has all.
+    If the names of files have no language, one file has all languages.
     """
     if "{}" not in files[0]:
         path = one_file(source, *files)

@@ -191,7 +191,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
 
 
 def _refuse_contradiction(file: Raw, split: TestSet, image_rows: Int | None, text_rows: Int | None) -> None:
-    """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
+    """Refuse a file whose image_of_text differs from the split: its rows are then other items."""
     if file.image_of_text is None or split.image_of is None:
         return
     if file.image_ids is None:
@@ -215,13 +215,13 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     """(item,) int64 file row of every item of a split, by id.
 
     Args:
-        ids: (item,) ids of the rows, in any spelling of those of the split.
+        ids: (item,) ids of the rows, in any spelling of the ids of the split.
         known: (item,) ids of the split.
         other: ids of the other modality in the split, to recognise swapped ones.
         side, split, where: ``image`` or ``text``, the name of the split and the file, for messages.
 
     Raises:
-        BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
+        BadInput: ids that repeat, are missing or unknown, or belong to the other modality.
     """
     at, how = match(ids, known)
     note(f"{side} ids are matched {how}" if how else "", weight="detail")
@@ -363,8 +363,8 @@ def with_captions(split: TestSet, captions: Captions | None = None) -> TestSet:
 
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
-        MissingPackage: a declared split whose captions are not installed.
-        UsageError: a custom split without captions, whose ids are not those of COCO.
+        MissingPackage: the captions of a declared split are not installed.
+        UsageError: a custom split without captions and without ids of COCO.
     """
     if captions is not None:
         found = (
@@ -451,7 +451,7 @@ def _same_images(image: Ids, split: TestSet) -> bool:
 
 
 def _coco_captions(split: TestSet) -> tuple[str, ...]:
-    """The captions of a custom split whose caption ids are those of COCO 5K."""
+    """The captions of a custom split with caption ids of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom test set are unknown",
         fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption per line, or .jsonl)",

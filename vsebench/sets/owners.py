@@ -26,7 +26,7 @@ from .stored import DECLARED
 
 
 def suggestion(n_image: int, n_text: int) -> str:
-    """One sentence on rows without ids whose numbers are exactly those of a declared split; else empty."""
+    """A sentence if the numbers of rows without ids are exactly those of a declared split; else empty."""
     split = next(
         (s for s in DECLARED.values() if s.built_as == s.name and (s.images, s.captions) == (n_image, n_text)), None
     )
@@ -39,7 +39,7 @@ def suggestion(n_image: int, n_text: int) -> str:
     )
 
 
-Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None where it is the index
+Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None if it equals the index
 
 
 def in_one_order(splits: Sequence[TestSet]) -> TestSet:
@@ -67,7 +67,7 @@ def with_places(split: TestSet, rows: Rows) -> TestSet:
 
 
 def order(test: TestSet, side: str) -> Int | None:
-    """(item,) int64: the row of every item among rows without ids; None where it is the index of the item.
+    """(item,) int64: the row of every item among rows without ids; None if it equals the index of the item.
 
     Raises:
         BadInput: no order is known.
@@ -85,7 +85,7 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
 
     Args:
         what: what has them, such as the name of a file.
-        sides: the names of those whose ids are missing.
+        sides: the names of the sides without ids.
         test: the items.
     """
     if not sides:
@@ -99,12 +99,12 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
 
 
 def own_order(name: str) -> str:
-    """What the order of a test set is that has one of its own."""
+    """The description of a test set's order, if the set defines one."""
     return "Karpathy order" if name in DECLARED else "the order of the file it was built from"
 
 
 def in_order(side: str, name: str, order: str = "") -> str:
-    """How rows without ids are read: what they are of, whose order it is, and what that order is."""
+    """The reading of rows without ids: their subject, the set that orders them, and a description of that order."""
     return f"no {side} ids: rows are assumed to be in the order of {name}{f' ({order})' if order else ''}"
 
 
@@ -141,11 +141,11 @@ def known_owners(file: Raw, captions: Path | None, judged: bool) -> Found | None
 
     Args:
         file: as read.
-        captions: a file of captions with their ids and those of their images; None for none.
-        judged: judgements are given: the ids of texts are then compared with those of texts alone.
+        captions: a file of captions with their ids and image ids; None without one.
+        judged: judgements are given: text ids are then compared with text ids only.
 
     Raises:
-        BadInput: entries of a field that are no images, text ids that name unknown images.
+        BadInput: entries of a field that are not images, text ids of unknown images.
     """
     if file.image_of_text is not None and not file.derived:
         return given_owners(file)
@@ -209,7 +209,7 @@ def _counted(file: Raw, given: Ids) -> Int | None:
 
 
 def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
-    """(text,) row of the image with each id, or None if some are no ids of images."""
+    """(text,) row of the image with each id, or None if some are not ids of images."""
     if file.image_ids is None:
         return None
     at, _ = match(given, file.image_ids)
@@ -217,7 +217,7 @@ def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
 
 
 def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
-    """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
+    """The fault of an image_of_text whose entries are neither rows nor ids: the first such entry."""
     readings = []
     if numbers:
         inside = (given >= 0) & (given < file.n_image)
@@ -248,7 +248,7 @@ def _of_captions(file: Raw, path: Path | None) -> Found | None:
 
 
 def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
-    """The splits that have most ids of both sides of a file; none for texts whose ids count rows."""
+    """The splits that contain most ids of both sides of a file; none if the ids of texts count rows."""
     if file.image_ids is None or file.text_ids is None or counts_rows(file.text_ids):
         return
     for name in names:
@@ -262,7 +262,7 @@ def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
 
 
 def _of_known_split(file: Raw) -> Found | None:
-    """(text,) image row of every text if all ids are of a known split, whose parts are custom splits."""
+    """(text,) image row of every text if all ids belong to a known split; custom splits may be its parts."""
     known = next(known_splits(file, (name for name in splits.names() if not splits.is_custom(name))), None)
     if known is None or file.image_ids is None or file.text_ids is None:
         return None
@@ -328,7 +328,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
 
     Raises:
         BadInput: other numbers of rows, or ids, which do not tell the image of a text.
-        SidesSwapped: the numbers are those of images and texts exchanged.
+        SidesSwapped: the numbers of images and texts are exchanged.
     """
     times = captions_per_image or 5
     named = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]

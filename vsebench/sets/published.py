@@ -31,10 +31,10 @@ class PublishedSet:
     Attributes:
         name: the name on the command line.
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
-        images: number of images, those without a caption included; None where it is not known.
-        captions: number of captions, of a language where there are languages; None likewise.
-        names: the usual names of its files, with ``{}`` for the language, and where they come from.
-        layout: what they look like, and their reader.
+        images: number of images, including images without a caption; None if it is not known.
+        captions: number of captions, per language if there are languages; None if it is not known.
+        names: the usual names of its files, with ``{}`` for the language, and their origin.
+        layout: their layout, and its reader.
         protocol: how papers evaluate on it.
         cite: the publication.
         licence: what its source states.
@@ -60,11 +60,11 @@ class PublishedSet:
 
     @property
     def files(self) -> str:
-        """The usual names of its files; of a set in several languages those of German."""
+        """The usual names of its files; German ones for a set in several languages."""
         return self.files_of(())
 
     def files_of(self, languages: tuple[str, ...]) -> str:
-        """The usual names of its files in one language; of several those of German."""
+        """The usual names of its files in one language; German ones for several."""
         return self.names.replace("{}", languages[0] if len(languages) == 1 else "de")
 
     @property
@@ -87,7 +87,7 @@ def _karpathy(name: str, images: int, captions: int, files: str, cite: str) -> P
 
 
 def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
-    """MSCOCO-FG and Flickr30K-FG, whose galleries are larger than the test set."""
+    """MSCOCO-FG and Flickr30K-FG: their galleries are larger than the test set."""
     stem = f"{of}_FG"
     return PublishedSet(
         name, "images", images, captions,
@@ -289,9 +289,9 @@ def rows_of(
 
     Raises:
         BadInput: not the files of this set, or other ids; the message says what the published files look like.
-        UsageError: files of which none can be chosen.
+        UsageError: files with no way to choose one.
     """
-    is_folder(source)  # raises where there is nothing
+    is_folder(source)  # raises if the path does not exist
     try:
         for language, rows in found.layout.read(source, languages):
             _check(found, rows)
