@@ -435,7 +435,7 @@ KINDS = {
         "candidates", "write lines `query item`, or a table with the columns query_id and item_id",
         {**_OF_PAIRS, **_names(query=_OF_QUERIES, items=f"{_LISTS} cand_names img_set")}, (*_IDS_OF_PAIRS, ("items",)),
         (gallery, searched, predicted, by_query, triples), _EITHER, ("item",), marks="\t|;, ",
-        json='write {"<query id>": [item ids]}, or a list of item ids, which are those of every query',
+        json='write {"<query id>": [item ids]}, or a list of item ids that all queries share',
     ),
     "excluded": Kind(
         "items to leave out", "write lines `query item`, or a table with the columns query_id and item_id",

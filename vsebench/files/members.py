@@ -289,7 +289,9 @@ def read_array(
         several = [m for m in several if len(m.shape) == 2 or not matrix]
         if matrix and any(m.base in _OF_ONE_SIDE.difference(field.names) for m in several):
             name = spell("scores_key", "KEY")
-            leave = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
+            leave = (
+                f"leave out {spell('scores')} if the file holds embeddings, or pass the name of the scores with {name}"
+            )
             file.only([], field, leave if field is SCORES else fix or None)
         chosen = file.only(several, field)
         note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)

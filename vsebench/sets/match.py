@@ -420,7 +420,7 @@ def _pick(split: TestSet, rows: CaptionRows, where: str | None) -> tuple[str, ..
         # Rows correspond only if both have the captions of the same images.
         if not _same_images(rows.image_id, split):
             raise BadInput(
-                "has captions of other images than the embeddings, whose texts have row numbers but no ids",
+                "has captions of other images than the embeddings; the texts have row numbers but no ids",
                 where=where,
                 fix="give text_ids with the embeddings, or the captions in the order of the text vectors",
             )
