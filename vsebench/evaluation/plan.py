@@ -242,9 +242,7 @@ def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]
         without = plain and not known.get(views.pop(), True)
         if without and len(custom_views) > 1:
             named = " or ".join(f"{view}:{word}" for view in custom_views)
-            raise UsageError(
-                f"{word} does not say which judgements it uses, and several are given", fix=f"write {named}"
-            )
+            raise UsageError(f"{word} does not say which of several judgements it uses", fix=f"write {named}")
         found.append(f"{custom_views[0]}:{word}" if without else word)
     return tuple(found)
 
