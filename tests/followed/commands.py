@@ -91,7 +91,7 @@ FOLLOWED: list[Followed | By] = [
         (hostile("unicode ids", "--split", "custom"), None),
     ),
     Followed(
-        r"^leave out --scores if the file holds embeddings, or name the scores with --key scores=KEY$",
+        r"^leave out --scores if the file holds embeddings, or pass the name of the scores with --key scores=KEY$",
         hostile("embeddings given as scores"),
         GOOD,
         (save("s.npz", scores=S, more=S), f"eval --scores s.npz --key scores=scores {R1}", I2T),

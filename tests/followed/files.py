@@ -204,7 +204,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(scores="s.npz", scores_key="scores"), I2T),
     ),
     Followed(
-        r"^leave out scores if the file holds embeddings, or name the scores with scores_key=KEY$",
+        r"^leave out scores if the file holds embeddings, or pass the name of the scores with scores_key=KEY$",
         (save("e.npz"), ev(scores="e.npz")),
         (ev("e.npz"), I2T),
         (save("s.npz", scores=S, images=X, texts=Y), ev(scores="s.npz", scores_key="scores"), I2T),

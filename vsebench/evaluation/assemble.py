@@ -183,7 +183,7 @@ def attach(
     report: Report, started: datetime.datetime, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
     settings: Mapping[str, Any] | None = None,
 ) -> Report:  # fmt: skip
-    """The report with its provenance: files that were read, the back-end that ranked them, where, and the options.
+    """The report with its provenance: the files read, the back-end and device, and the options.
 
     What is there already, ``of_workers``, takes the place of the back-end of this process.
     """

@@ -36,11 +36,11 @@ PAIR_BYTES = 16  # memory for an allowed item of a query
 
 
 def read(data: Input, request: Request) -> Input:
-    """The input with the candidates that are asked for; retrieved lists without other items.
+    """The input with the requested candidates; retrieved lists without other items.
 
     Raises:
         BadInput, MissingPackage: a file cannot be read, or is not of this test set.
-        UsageError: the item with the id of a query, where ids do not say which it is.
+        UsageError: the item with the id of a query is to be excluded, but ids do not identify it.
     """
     allowed, only = _stored("candidates", request.candidates, data)
     excluded, without = _stored("exclude", request.exclude, data)
@@ -115,7 +115,7 @@ def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
 
 
 def _addressed(pairs: Pairs, data: Input) -> Pairs:
-    """Pairs with the ids of queries and a direction, where these follow from the test set."""
+    """Pairs with the ids of queries and a direction, if these follow from the test set."""
     split, only = data.split, data.directions
     direction = pairs.direction or (only[0] if len(only) == 1 else None)
     if pairs.scope and direction is None:

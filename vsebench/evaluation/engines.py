@@ -172,7 +172,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
 
     Raises:
         BadInput: a file, or the plan, is another one here.
-        UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
+        UsageError, MissingPackage: this machine does not have the requested back-end or device.
     """
     for path, known in job.files.items():
         fix = "put it at the same path on all machines, such as on a shared file system"
@@ -461,7 +461,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
                 except (CancelledError, CommClosedError) as error:
                     fix = f"start the scheduler again; {_continued()}"
                     raise _lost("the scheduler has stopped or is unreachable", fix) from error
-                except Exception as error:  # KilledWorker, where workers have ended
+                except Exception as error:  # KilledWorker, if workers have ended
                     fix = "read the log of that worker; remove the worker, or give it more memory or fewer threads"
                     what = f"shard {shard.name} failed in every attempt"
                     raise _lost(what, f"{fix}; {_continued()}", error) from error
@@ -498,7 +498,7 @@ def attempt(shard: Shard, job: Job) -> tuple[str, Used, Arrays] | VsebenchError:
 
 @contextmanager
 def _client(request: Request) -> Iterator[Any]:
-    """A client of the scheduler that is named, or of one with workers on this machine."""
+    """A client of the given scheduler, or of a new one with workers on this machine."""
     from distributed import Client, LocalCluster
     from distributed.utils import silence_logging_cmgr
     from distributed.versions import VersionMismatchWarning

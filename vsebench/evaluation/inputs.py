@@ -75,7 +75,7 @@ class Indexed(NamedTuple):
     places: Int  # (entry,) place in the list of the index, from 0
     scorer: Dot  # the vectors
     kind: str  # as of ``faiss.index_factory``, with the parameters of the search
-    depth: int  # items that were asked for
+    depth: int  # number of items requested
     file: Path
     more: str  # the option for longer lists
 
@@ -143,7 +143,7 @@ class Input:
 
 
 def read(request: Request) -> Input:
-    """The vectors, the scores or the retrieved lists that are given, aligned with their split.
+    """The given vectors, scores or retrieved lists, aligned with their split.
 
     Raises:
         BadInput: unreadable, misshapen or unmatched data.
@@ -356,7 +356,7 @@ def in_memory(given: Options | None, *arrays: Array, where: Path = ARRAYS) -> Ra
     texts are rows.
 
     Raises:
-        UsageError: ids beside ``Embeddings``, which have ids.
+        UsageError: ids passed with ``Embeddings``, which already have ids.
     """
     vectors = (None, None) if given is None else (given.images, given.texts)
     images, texts = (_ids(x.ids, "ids") if isinstance(x, Embeddings) else None for x in vectors)
@@ -373,7 +373,7 @@ def _ids(given: Any, name: str) -> Ids | None:
 
 
 def _with_ids(raw: Raw, given: Options | None) -> Raw:
-    """The rows with the ids that are given beside them: of images and texts, or of queries and a corpus.
+    """The rows with the ids passed with them: of images and texts, or of queries and a corpus.
 
     Raises UsageError or BadInput.
     """

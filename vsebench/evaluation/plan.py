@@ -242,7 +242,7 @@ def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]
         without = plain and not known.get(views.pop(), True)
         if without and len(custom_views) > 1:
             named = " or ".join(f"{view}:{word}" for view in custom_views)
-            raise UsageError(f"{word} does not name its judgements, and several are given", fix=f"write {named}")
+            raise UsageError(f"{word} does not say which of several judgements it uses", fix=f"write {named}")
         found.append(f"{custom_views[0]}:{word}" if without else word)
     return tuple(found)
 
@@ -270,7 +270,7 @@ def choose_metrics(
     judgements: Mapping[str, Source],
     custom_views: Sequence[str] = (),
 ) -> dict[Metric, int]:
-    """The requested metrics, and whether each is ``NAMED``, of a ``SUITE`` that is named, or among ``EVERY`` one.
+    """The requested metrics, each with ``NAMED``, ``SUITE`` or ``EVERY``: how it was requested.
 
     By default the headline suites with installed judgements. A sum over both directions is left out
     of suites and ``all`` when one direction is measured.
@@ -280,7 +280,7 @@ def choose_metrics(
         gains: kinds of gains of ``all``, the default first, and their specification if there is one.
         split: what is evaluated.
         directions: what is ranked.
-        judgements: those of the split.
+        judgements: the judgements of the split.
         custom_views: names of the custom judgements; all are measured if no metric is requested by name.
 
     Raises:
@@ -372,7 +372,7 @@ def _with_gains(
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
     for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
-            sniff(expanded(path))  # a wrong path is an error even where it is not read
+            sniff(expanded(path))  # a wrong path is an error even if the file is not needed
     if idle:
         note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
@@ -563,7 +563,7 @@ def load_gains_of(
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:
         if captions is not None and is_file(captions):
-            sniff(Path(captions))  # a wrong path is an error even where it is not read
+            sniff(Path(captions))  # a wrong path is an error even if the file is not needed
         note("" if captions is None else f"{spell('captions')}: no metric uses them")
         return split, {}
     why: UsageError | MissingPackage | None = None

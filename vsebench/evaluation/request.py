@@ -76,7 +76,7 @@ class Request(Options):
     judgements: Mapping[str, Sequence[Spec]]  # of the user by name, and the parts of each: one, or one a direction
     weights: tuple[float, ...]  # type: ignore[assignment]  # of the systems that are fused, the first one first
     names: tuple[str, ...] | None  # of metrics and suites without ``cxc-intra``; None for the headline suites
-    intra: bool  # whether the metrics inside the modalities are asked for
+    intra: bool  # whether metrics inside the modalities are requested
     directions: tuple[Direction, ...]  # to measure
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
@@ -96,14 +96,14 @@ class Request(Options):
 
     @property
     def specs(self) -> Iterator[Spec]:
-        """The gains and judgements that are asked for."""
+        """The requested gains and judgements."""
         yield from self.gains.values()
         for parts in self.judgements.values():
             yield from parts
 
     @property
     def beside(self) -> list[Path]:
-        """Files that are read beside the input: captions, and what gains are made from."""
+        """Further files that are read: captions, and the sources of gains."""
         named = [self.captions_file, self.part and self.part.file]
         named += [path for spec in self.specs for path in located(spec)[1]]
         named += [self.correction.bank] if self.correction else []
@@ -113,7 +113,7 @@ class Request(Options):
 
     @property
     def files(self) -> list[Path]:
-        """The files and folders that are named, of embeddings, scores and other stages, and those beside them."""
+        """All files and folders of embeddings, scores and other stages, and the further files."""
         several = (self.scores or [], self.rerank, *self.fuse)
         named = (getattr(self, name) for name in ("images", "texts", *IDS))
         given = (*named, *(one.value for system in several for one in system))
@@ -269,7 +269,7 @@ def _refused(name: str, given: Any) -> UsageError:
 
 
 def _scores(given: Any) -> list[Given]:
-    """The scores that are given: a file, an array, or a mapping from directions to them; raises UsageError."""
+    """The given scores: a file, an array, or a mapping from directions to them; raises UsageError."""
     if not isinstance(given, Mapping) and not (listed(given) and all(map(is_path, listed(given)))):
         return [Given(None, given)]
     found = _parts("scores", given)

@@ -1,4 +1,4 @@
-"""The system that is evaluated: its scores as they are read, and the steps that are asked for.
+"""The evaluated system: its scores as they are read, and the requested steps.
 
 Steps take what is ranked and give it with other scores, or lists, and one line of provenance, a field of the signature
 (``Input.stages``). Fusion and ``only`` are here. ``indexed`` has the lists of a saved index, and ``second_stage`` puts
@@ -56,7 +56,7 @@ REFUSED = {
 
 
 def read(request: Request) -> Input:
-    """The scores or lists of all systems and stages that are given, aligned.
+    """The scores or lists of all systems and stages, aligned.
 
     Every process of an evaluation reads its input with this function.
 

@@ -27,7 +27,7 @@ _WRONG_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 
 @contextlib.contextmanager
 def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents: bool = False) -> Iterator[IO[Any]]:
-    """Open a new file beside ``path`` and put it in place when the block ends without an error.
+    """Open a new file next to ``path`` and put it in place when the block ends without an error.
 
     The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after any error (an
     interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic link is followed and the
@@ -67,13 +67,13 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
 
 
 def hidden_of(target: Path) -> tuple[Path, Path]:
-    """The folders of ``write_folder`` beside a folder: the one that is written, and an older one that is replaced."""
+    """The folders of ``write_folder`` next to a folder: the one being written, and an older one being replaced."""
     return target.with_name(f".{target.name}.partial"), target.with_name(f".{target.name}.old")
 
 
 @contextlib.contextmanager
 def write_folder(target: Path) -> Iterator[Path]:
-    """Make a new folder beside ``target`` and put it in place when the block ends without an error.
+    """Make a new folder next to ``target`` and put it in place when the block ends without an error.
 
     After an error in the block it is removed, and an older folder at ``target`` is left as it was; what a killed
     process left is removed first. Of two processes one at a time may do this: take a lock.
@@ -128,7 +128,7 @@ def make_folder(path: PathLike) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Check before any work that a file can be written, by making and removing a temporary file beside it.
+    """Check before any work that a file can be written, by making and removing a temporary file next to it.
 
     Raises:
         UsageError, DiskError: as ``write_atomically``.
@@ -244,5 +244,5 @@ def locked(path: Path, what: str, waiting: Callable[[str], object] | None = None
         yield
     finally:
         with contextlib.suppress(OSError):
-            path.unlink()  # before it is released: who waits for it finds that the file is gone, and makes another
+            path.unlink()  # before release: a waiting process then creates a new lock file
         lock.release()

@@ -308,7 +308,7 @@ class CaptionFile:
 
     @property
     def images(self) -> dict[str, str]:
-        """The names of the image files that it states beside their ids, by the id as a string."""
+        """The image files that it states with their ids, by the id as a string."""
         return files_of(self.found, self.fields)
 
     def rows(self, part: str | None = None, first: int | None = None) -> CaptionRows:

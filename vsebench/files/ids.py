@@ -35,7 +35,7 @@ _NUMBER = re.compile(
 )
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
 _PREFIX = re.compile(r"\ACOCO_[a-z0-9]+[_:](?:sentid:)?0*(?=[0-9])|\A0+(?=[0-9])", re.I)
-# M-BEIR saves ids SET:NUMBER beside vectors as SET * BASE + NUMBER, with a base for queries and one for items.
+# M-BEIR saves the ids SET:NUMBER of vectors as SET * BASE + NUMBER, with a base for queries and one for items.
 MBEIR = (500_000, 10_000_000)
 _OF_MBEIR = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")
 _INTEGER = re.compile(r"\A[+]?0*([0-9]{1,18})(?:\.0*)?\Z")
@@ -114,7 +114,7 @@ def refuse_destroyed(ids: Sequence[Any], where: Path | str, spot: Callable[[int]
         spot: gives the words for a row in messages.
 
     Raises:
-        BadInput: such an id; the first is named.
+        BadInput: such an id; the message has the first.
     """
     row = next((k for k, text in enumerate(ids) if isinstance(text, str) and _DESTROYED.fullmatch(text.strip())), None)
     if row is not None:
@@ -172,7 +172,7 @@ def numbered(ids: Ids, base: int) -> Ids:
 
 
 def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
-    """Where ids are among the ids of another source.
+    """The places of ids among the ids of another source.
 
     Ids are compared in Unicode NFC, without spaces around them. If one side has integers, digits of the other side are
     integers (``007``, ``7.0``). Only if no two ids are equal, folders, endings of media files, COCO prefixes and

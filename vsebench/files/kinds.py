@@ -109,7 +109,7 @@ def with_ids(lines: Sequence[str]) -> Rows | None:
     Without ids the caption of every line, also of empty ones.
 
     Raises:
-        BadInput: there are ids or numbers beside the captions in another layout.
+        BadInput: there are ids or numbers next to captions in another layout.
     """
     given = [line.strip() for line in lines if line.strip()]
     for pattern in _WITH_IDS:

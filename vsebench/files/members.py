@@ -29,7 +29,7 @@ class Field:
     """One array to be found in a file.
 
     Attributes:
-        words: what it holds, for messages.
+        words: its contents, for messages.
         names: its usual names, lower case.
         flag: the option that names it explicitly, or the empty string.
     """
@@ -289,7 +289,9 @@ def read_array(
         several = [m for m in several if len(m.shape) == 2 or not matrix]
         if matrix and any(m.base in _OF_ONE_SIDE.difference(field.names) for m in several):
             name = spell("scores_key", "KEY")
-            leave = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
+            leave = (
+                f"leave out {spell('scores')} if the file holds embeddings, or pass the name of the scores with {name}"
+            )
             file.only([], field, leave if field is SCORES else fix or None)
         chosen = file.only(several, field)
         note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
@@ -410,7 +412,7 @@ def pick(
         field: names are compared without case, nested ones by their last part.
         where: the file, for messages.
         key: the name that the user gave; then it must exist.
-        beside: when several match, those in the same group (HDF5, nested dict) as this one are preferred.
+        beside: if several match, the arrays in the same group (HDF5, nested dict) as this one are preferred.
 
     Raises:
         BadInput: ``key`` does not exist, or two names of the field are present.

@@ -49,7 +49,7 @@ FORMS: dict[str, str] = {
     "row, with or without an array of scores or distances next to it (`np.savez('run.npz', I=I, D=D)`)",
 }
 FORMATS = {"trec": "trec", "by_query": "eccv-json", "triples": "eccv-json"}  # by the layout of records
-END = "-1"  # what an index puts behind the last item that it has found
+END = "-1"  # an index writes it after the last item it found
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
@@ -61,7 +61,7 @@ class _Source:
         where: the file, for messages.
         kind: what its pairs say.
         order: what orders the items of lists that have scores and ranks.
-        both: the direction of a table with ids of images and of captions, where none is stated.
+        both: the direction of a table with ids of images and of captions that states none.
         format: of the pairs.
     """
 
@@ -90,7 +90,7 @@ def read_pairs(
         where: of a value in memory, for messages.
         order: ``rank`` orders lists by the rank column alone; ``docid-desc`` rounds scores to float32, and orders
             equal ones by descending ids.
-        both: the direction in which a table with ids of images and of captions is read, where none is stated.
+        both: the direction in which a table with ids of images and of captions is read if it states none.
         part: of a file with the predictions of several test sets: the subset or the split, or both.
 
     Raises:

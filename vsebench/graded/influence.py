@@ -41,7 +41,7 @@ from .rankings import Group, Ranking, is_tau, pseudo_positives
 
 MIN_SAMPLED_QUERIES = 200  # in the sample that influences are computed from
 MAX_PLACES = 100_000  # of all lists of the sample
-MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
+MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, which takes less time an image
 MAX_LABEL_DISTANCE = 2.0**18  # label distances beyond it have no influence
 ITEMS_PER_CALL = 1 << 19  # items of lists from which images are left out together
 
@@ -421,7 +421,7 @@ class Block:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
         if without_ground_truth:
             best_items, _, best = self._without_ground_truth(best_items, np.zeros(best.shape, np.bool_), best)
-        # Where candidates are fewer than wanted, the best of them fills the places behind the last.
+        # If candidates are fewer than wanted, the best of them fills the places behind the last.
         inside = np.arange(best_items.shape[1]) < candidates[:, None]
         best_items = np.where(inside, best_items, best_items[:, :1])
         best_items, best = best_items[:, :ideal], best[:, :ideal]
@@ -520,7 +520,7 @@ def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
 
 
 def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, size: int) -> npt.NDArray[np.int32]:
-    """(query, depth) int32 places of items among the best (query, m) of their query, ``NO_PLACE`` where they are not.
+    """(query, depth) int32 places of items among the best (query, m) of their query, else ``NO_PLACE``.
 
     Items are below ``size``. Positive ones are in front of the others, which count as not among the best.
     """

@@ -65,7 +65,7 @@ class Option:
 
     Attributes:
         words: allowed values, the default first.
-        formula: what it does, one line.
+        formula: one line.
         number: integers of at least 1 are allowed as well.
     """
 
@@ -151,7 +151,7 @@ class Family:
 
     @property
     def doc(self) -> str:
-        """The definition, as written at the function; of a sum, what it adds up."""
+        """The definition, as written at the function; for a sum, its terms."""
         if self.compute is None:
             added = " + ".join(self.parts)
             what = "sum" if (self.high or 0) > 1 else "mean"

@@ -260,7 +260,7 @@ def _place(image: Image) -> tuple[str, int]:
 
 
 def _batches(paths: Sequence[Image], batch: int, prepare: Callable[[Any], Any]) -> Iterator[list[Any]]:
-    """The inputs of the images, ``batch`` of them at once; threads read the first ones of the next batch meanwhile.
+    """The inputs of the images, ``batch`` at a time; meanwhile threads read the first images of the next batch.
 
     Few are read ahead, because images of any size may wait.
     """

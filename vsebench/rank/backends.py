@@ -48,7 +48,7 @@ class Backend:
 
     Attributes:
         words: what it computes with, as shown by ``vsebench doctor``.
-        make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
+        make: makes its functions; imports what it needs. Takes the device, or None, if ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
         install: the extra that has it, or its own name on the package index; None without a module.
         packages: what may install the module; their versions are in the provenance of a report.

@@ -36,14 +36,14 @@ FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64
 MAX_SHALLOW_DEPTH = 64  # depth up to which float32 products are sorted
 MIN_SCORES_PER_NEAR_TIE = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
 PART_SCORES = 1 << 20  # scores of complete galleries that are computed together
-QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
-QUERIES_PER_TILE = 256  # queries to whose lists a tile is added together
+QUERIES, ITEMS = 512, 4096  # of a float32 product if only its top is read
+QUERIES_PER_TILE = 256  # queries whose lists are extended by a tile together
 SPARE_ITEMS = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
 MAX_CANDIDATES_PER_K = 16  # items kept of a query, in multiples of k; with more, near-ties are resolved
 ITEMS_PER_CONVERSION = 512  # items that are converted to float64 together
 PAIRS_PER_CALL = 1 << 18  # pairs that are scored together
 ENTRY_BYTES = 24  # memory for an item of a list
-HELD_BYTES = 512 << 20  # of the items that all queries keep at once, where lists are made from tiles
+HELD_BYTES = 512 << 20  # kept items of all queries together, if lists are made from tiles
 BOUND_MARGIN = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
 UNDERFLOW_MARGIN = 1e-37  # covers what float32 numbers lose below their normal range
 
@@ -183,7 +183,7 @@ class Lists:
         self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
-        """Add (query, item) scores, of which the first query and item are given."""
+        """Add (query, item) scores, starting at a query and an item."""
         for a in range(0, len(tile), QUERIES_PER_TILE):
             self.parts[q0 + a].add(tile[a : a + QUERIES_PER_TILE], g0)
 
@@ -520,7 +520,7 @@ def _reached(values: Vectors, k: int) -> Vectors:
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:
-    """The queries in parts whose rows of scores, ``width`` long, are computed together."""
+    """The queries in parts; the rows of scores of a part, ``width`` long, are computed together."""
     step = max(1, PART_SCORES // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 

@@ -221,7 +221,7 @@ class Spec:
 
     @property
     def holds(self) -> str:
-        """What judgements of the user are said to be of: ``i2t``, ``t2i`` or ``labels``; empty if nothing is said."""
+        """The stated subject of the user's judgements: ``i2t``, ``t2i`` or ``labels``; empty if not stated."""
         return self.settings.get("holds", "")
 
     @property
@@ -276,7 +276,7 @@ class Grades:
         return Relevance(self.name, queries, ptr, inside.indices, missing[queries], without)
 
     def turned(self) -> Grades:
-        """The same pairs with the items as queries; judged are those that have a grade."""
+        """The same pairs with the items as queries; the judged queries are those with a grade."""
         from scipy.sparse import csr_array
 
         inside = self.inside.T.tocsr()

@@ -234,7 +234,7 @@ def parse_spec(text: str) -> Spec:
     if source is None:
         raise unknown("graded relevance", head, named())
     words = [head] if source.endings else []
-    if source.nested:  # its own settings stand first, or at the end; the others are of what it combines
+    if source.nested:  # its settings stand first, or at the end; the others belong to the combined sources
         if parts and parts[-1].startswith("negative="):
             parts = [parts[-1], *parts[:-1]]
         end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in source.settings), len(parts))

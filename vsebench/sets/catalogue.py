@@ -64,7 +64,7 @@ class SplitStatus:
             own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
         has_captions: whether the captions can be read, not only the ids.
         needs: what to do to have all of it; empty when nothing is needed.
-        files: what it is built from, where this is a file of the user's.
+        files: the sources it is built from, if this is a file of the user.
     """
 
     name: str
@@ -188,7 +188,7 @@ class SetSource:
         return SplitStatus(name, split.images, split.captions, "own" if is_custom(name) else "cached", True, "")
 
     def checks(self, name: str) -> list[Check]:
-        """The checks of a name beside those that every split has; raises as ``declared``."""
+        """The checks of a name in addition to the checks of every split; raises as ``declared``."""
         return []
 
 
@@ -420,7 +420,7 @@ def declared(name: str) -> DeclaredSplit:
     """Counts, fingerprints, citation, licence and sources of a split.
 
     Raises:
-        UsageError: no such split; close matches are named.
+        UsageError: no such split; the message lists close matches.
         MissingPackage: a split of scenes or a published one that is not built here; the message gives the command.
         BadInput: the file of a split in the cache is damaged.
     """
@@ -566,7 +566,7 @@ def _verify_split(name: str) -> list[Check]:
 
 
 def _check_captions(rows: CaptionRows, name: str) -> Check:
-    """Whether the captions are those that were published, where these are known; else whether every one has words."""
+    """Whether the captions are the published ones if these are known; else whether each has words."""
     if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {install('text')}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]

@@ -338,7 +338,7 @@ def constant_rows(rows: Array) -> Bool:
 
 
 def _same(values: Array, fill: Any) -> Bool:
-    """Where values are equal, NaN to NaN, too."""
+    """Where values are equal; NaN equals NaN."""
     return np.asarray((values == fill) | (np.isnan(values) & np.isnan(fill)))
 
 

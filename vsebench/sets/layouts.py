@@ -274,7 +274,7 @@ def described_clips(descriptions: str, part: str) -> Layout:
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
     """The file of every language in a folder; a single file is for the one requested language.
 
-    Where the names of files have no language, one file has all.
+    If the names of files have no language, one file has all languages.
     """
     if "{}" not in files[0]:
         path = one_file(source, *files)

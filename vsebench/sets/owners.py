@@ -262,7 +262,7 @@ def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
 
 
 def _of_known_split(file: Raw) -> Found | None:
-    """(text,) image row of every text if all ids are of a known split, whose parts are custom splits."""
+    """(text,) image row of every text if all ids belong to a known split; custom splits may be its parts."""
     known = next(known_splits(file, (name for name in splits.names() if not splits.is_custom(name))), None)
     if known is None or file.image_ids is None or file.text_ids is None:
         return None

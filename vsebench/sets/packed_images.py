@@ -1,6 +1,6 @@
 """Images inside parquet files, as hub data sets are stored, or in tar archives (webdataset), with their captions.
 
-Every image has a name and is read alone, as a file of a folder is, so that no other code knows what it is stored in.
+Every image has a name and is read alone, like a file of a folder, so no other code knows how it is stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..log import note
 from ..options import spell
 
 ENDINGS_OF_PACKED = (".parquet", ".tar")
-COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has
+COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first one found is used
 # Fields with the id of an image; the first that it has is taken. The name of the file that a table states comes before
 # the second ones, which only count the images in many data sets.
 IDS = ("cocoid", "image_id", "file_name", "filename", "image_name")
@@ -48,7 +48,7 @@ class PackedImages:
         images: by name, in order.
         records: where every image is, and its fields: ``image`` (its id), and ``caption`` and ``split`` if it has them.
         names: of every image, by its id as a string.
-        others: all fields beside the images, for messages.
+        others: all fields except the images, for messages.
     """
 
     where: Path

@@ -291,7 +291,7 @@ def rows_of(
         BadInput: not the files of this set, or other ids; the message says what the published files look like.
         UsageError: several files without a clear choice.
     """
-    is_folder(source)  # raises where there is nothing
+    is_folder(source)  # raises if the path does not exist
     try:
         for language, rows in found.layout.read(source, languages):
             _check(found, rows)

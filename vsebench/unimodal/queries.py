@@ -54,7 +54,7 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
     Args:
         n: number of items.
         queries: (query,) item indices; None makes every item a query, which keeps the queries in the gallery.
-        keep: keep the other queries in the gallery; a query is never a candidate of its own list.
+        keep: keep the other queries in the gallery; a query is never in its own list.
         where: the file that names the queries, for messages.
 
     Raises:
@@ -94,7 +94,7 @@ def first_queries(count: int, n: int) -> Int:
 
 
 def query_indices(queries: npt.NDArray[Any], n: int, where: Path | None = None) -> Int:
-    """Item indices as they are, and those of the true ones of (item,) truth values; raises BadInput."""
+    """Item indices as they are, or the indices of true (item,) truth values; raises BadInput."""
     if queries.dtype != np.bool_:
         if len(queries) and queries.dtype.kind not in "iu":
             raise BadInput(f"queries are {queries.dtype}", where=where, fix="give item indices or truth values")
