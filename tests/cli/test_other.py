@@ -110,7 +110,7 @@ IN_WORDS: dict[str, tuple[str, list[str]]] = {
     "a gallery": ("".join(f"{d}\n" for d in D), ["candidates", "items to leave out"]),
     "names of candidates": ("".join(json.dumps({"cand_names": D}) + "\n" for _ in Q), ["candidates"]),
     "references": (json.dumps([{"id": q, "reference_img_id": d} for q, d in zip(Q, D, strict=True)]),
-        ["items to leave out", "id", "reference_img_id"]),
+        ["items to leave out"]),
 }  # fmt: skip
 
 
