@@ -99,8 +99,6 @@ FOLLOWED: list[Followed | By] = [
     By(r"^pass another folder with --out$", "test_build_and_check"),
     By(r"^pass the folder with --folder, or restore the file$", "test_commands"),
     By(r"^run python -m studies\.suites NAME --out ", "test_a_suite_that_learns_prints_its_table"),
-    By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
-    By(r"^write the report again with vsebench eval --json$", "test_a_report_without_per_query_values"),
     By(r"^store the numbers with --update$", "test_every_number_that_moves_is_named"),
     # Pretrained models and devices.
     By(
