@@ -56,7 +56,7 @@ QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 UNRANKED = np.iinfo(np.int64).max
-NONE: Int = frozen(np.zeros(0, np.int64))
+NO_INDICES: Int = frozen(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +317,7 @@ class Relevance:
     indptr: Int
     items: Int
     missing: Int
-    without: Int = field(default_factory=lambda: NONE)
+    without: Int = field(default_factory=lambda: NO_INDICES)
 
     def __post_init__(self) -> None:
         for name in ("queries", "indptr", "items", "missing", "without"):
@@ -516,7 +516,7 @@ class Tops:
     @classmethod
     def ragged(cls, lists: Sequence[Int], gallery: int, ties: Sequence[Bool] | None = None) -> Tops:
         """Lists of any lengths, one a query."""
-        entries = np.concatenate([NONE, *lists])
+        entries = np.concatenate([NO_INDICES, *lists])
         tied = None if ties is None else np.concatenate([np.zeros(0, np.bool_), *ties])
         return cls(np.cumsum([0, *map(len, lists)]), entries, tied, gallery)
 

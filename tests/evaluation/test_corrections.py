@@ -124,7 +124,7 @@ def test_sums_of_exponentials_do_not_depend_on_blocks(dim: int, n: int, m: int, 
     x, y = (rng.integers(-3, 4, (size, dim)) + 0.5 for size in (n, m))
     scores = x @ y.T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsebench.rank.sums.BLOCK", 7)
+        patch.setattr("vsebench.rank.sums.BLOCK_SCORES", 7)
         for scorer in (Dot(x.astype(np.float32), y.astype(np.float32)), Matrix(scores)):
             for bank, axis in ((scorer, 0), (scorer.T, 1)):
                 expected = scipy.special.logsumexp(beta * scores, axis=axis)

@@ -18,9 +18,9 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import CHANCE_P_VALUE, IDS, Sample, Suspicion, own_images, suspect
+from vsebench.evaluation.misread import CHANCE_P_VALUE, SAVE_IDS_WITH_ROWS, Sample, Suspicion, own_images, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
+from vsebench.types import DIRECTIONS, NO_INDICES, Direction, Float, Int, TestSet, Tops
 
 Array = npt.NDArray[np.float32]
 SIZES = [50, 60, 120, 300]
@@ -71,7 +71,7 @@ def sample(rank: Int, gallery: int) -> Sample:
 
 def of_ranks(best: Float, mean: Float, size: Int, units: Int, depth: Int, gallery: int) -> Sample:
     """A sample without the items at the ends of its rankings."""
-    return Sample((NONE, NONE), (NONE, NONE), units, best, mean, size, depth, gallery)
+    return Sample((NO_INDICES, NO_INDICES), (NO_INDICES, NO_INDICES), units, best, mean, size, depth, gallery)
 
 
 def test_chance_is_the_hypergeometric_one() -> None:
@@ -168,7 +168,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     both = suspicions(Dot(*vectors, cosine=True), items)
     words = f"with the {side} in ascending " + ("order of the ids as text" if text else "id order")
     assert [cause(s) for s in both] == [words] * 2
-    assert [s and s[1] for s in both] == [IDS] * 2
+    assert [s and s[1] for s in both] == [SAVE_IDS_WITH_ROWS] * 2
 
 
 # What is not refused.

@@ -164,7 +164,7 @@ def test_equal_vectors_have_equal_sums_with_a_matrix(monkeypatch: pytest.MonkeyP
         return np.asarray(found * (1 + 1e-15 * rng.integers(-2, 3, found.shape)))
 
     monkeypatch.setattr(Dot, "tile", rough)
-    monkeypatch.setattr("vsebench.rank.sums.BLOCK", 18)
+    monkeypatch.setattr("vsebench.rank.sums.BLOCK_SCORES", 18)
     summed = weighted_sum([Dot(images, texts), Matrix(np.ones((6, 9)))], [0.7, 0.3])
     assert isinstance(summed, Matrix)
     np.testing.assert_array_equal(summed.scores[4], summed.scores[1])

@@ -46,9 +46,9 @@ def test_the_first_bad_row_is_named(dtype: str, refuses: Refuses) -> None:
         refuses(BadInput, check, X, np.concatenate([Y.astype(dtype), images]))
 
 
-@pytest.mark.parametrize("most", [raw.CHUNK, 0], ids=["blocks", "rows"])
+@pytest.mark.parametrize("most", [raw.CHUNK_NUMBERS, 0], ids=["blocks", "rows"])
 def test_rows_that_no_scorer_can_multiply(most: int, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
-    monkeypatch.setattr(raw, "CHUNK", most)
+    monkeypatch.setattr(raw, "CHUNK_NUMBERS", most)
     refuses(BadInput, check, with_row(3, 0))
     refuses(BadInput, check, with_row(3, -0.0), image_ids=IDS)
     refuses(BadInput, check, X, np.zeros_like(Y))

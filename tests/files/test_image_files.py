@@ -197,7 +197,7 @@ def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn,
             read_image(path)
         if width < 60_000:  # Pillow refuses the largest one itself
             pinned(caught.value)
-    monkeypatch.setattr("vsebench.files.image_files.MOST_PIXELS", 1_000)
+    monkeypatch.setattr("vsebench.files.image_files.MAX_PIXELS", 1_000)
     path.write_bytes(png_of(100, 10))
     assert read_image(path).size == (100, 10)
     path.write_bytes(png_of(100, 11))

@@ -107,7 +107,7 @@ def test_ranks_by_definition(kind: str) -> None:
 @pytest.mark.parametrize("spare", [16, 0])
 def test_lists_have_all_that_tie_with_the_last_item(kind: str, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the index proves, and those of the exact engine."""
-    monkeypatch.setattr(faiss_index, "SPARE", spare)
+    monkeypatch.setattr(faiss_index, "SPARE_ITEMS", spare)
     x, y = small(kind)
     scorer, queries = Dot(x, y), np.arange(3, 50, 2)
     found = Indexes().order(scorer, queries, 11, ties=True)
@@ -140,7 +140,7 @@ def proven(kind: str, monkeypatch: pytest.MonkeyPatch, k: int = 10) -> int:
 
 def test_what_an_index_proves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proven("normal", monkeypatch) == 70 and proven("near", monkeypatch) == proven("equal", monkeypatch) == 0
-    monkeypatch.setattr(faiss_index, "SPARE", 0)  # the last item is the k-th
+    monkeypatch.setattr(faiss_index, "SPARE_ITEMS", 0)  # the last item is the k-th
     assert proven("normal", monkeypatch) == 0
 
 
@@ -223,7 +223,7 @@ BINARY = "numpy ranked metrics of binary judgements: a FAISS index lists only th
 def test_deep_metrics_are_ranked_by_numpy(
     metrics: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(faiss_index, "MAX_ITEMS", 40)
+    monkeypatch.setattr(faiss_index, "GPU_MAX_ITEMS", 40)
     if "depth" in options:
         options = {**options, "save_run": tmp_path / "run.json"}
     found, wanted = both(*small("copies"), metrics=metrics, ci=0, **options)
@@ -365,7 +365,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("what", FAULTS, ids=["none", "tf32", "error", "abort"])
 def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faiss_index, "TRIAL", STAND_IN.format(what) + faiss_index.TRIAL)
+    monkeypatch.setattr(faiss_index, "TRIAL_CODE", STAND_IN.format(what) + faiss_index.TRIAL_CODE)
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
     monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     monkeypatch.setenv("LOCAL_RANK", "3")

@@ -106,7 +106,7 @@ def blocks(scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
 
 
 def same_orders(scorer: Scorer, device: Any) -> None:
-    """Orders of all and of some queries and items, at depths on both sides of ``SHALLOW``."""
+    """Orders of all and of some queries and items, at depths on both sides of ``MAX_SORTED_DEPTH``."""
     for own in System(scorer).both:
         n, m = own.shape
         for queries, gallery in ((np.arange(n), None), (np.arange(1, n, 3), np.arange(0, m, 2))):
@@ -127,7 +127,7 @@ def test_orders_of_ties(device: Any) -> None:
 @pytest.mark.parametrize("dim", gate([16, 1024], 16))
 def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("cpu", "cuda"):
-        monkeypatch.setitem(settings.SCORES, kind, 1000)  # several blocks, vectors converted in pieces
+        monkeypatch.setitem(settings.TILE_SCORES, kind, 1000)  # several blocks, vectors converted in pieces
     for name, images, captions, exact in hard_vectors(dim, np.random.default_rng(dim)):
         for scorer, scores in zip(System(Dot(images, captions)).both, (exact, exact.T), strict=True):
             best = np.argsort(-scores, axis=1, kind="stable")

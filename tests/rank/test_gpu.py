@@ -26,13 +26,13 @@ from vsebench.rank.scorers import Dot
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from vsebench.rank.torch_backend import order, scan, settings  # noqa: E402
 
-GPU = settings.SCORES["cuda"]
+GPU = settings.TILE_SCORES["cuda"]
 
 
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A GPU where there is one, and the processor with the sizes of one."""
-    monkeypatch.setitem(settings.SCORES, "cpu", GPU)
+    monkeypatch.setitem(settings.TILE_SCORES, "cpu", GPU)
     return settings.device_of(request.param)
 
 

@@ -154,7 +154,7 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
     """Ordered (the default) and counted: both are the ranks by sorting."""
     n, m = 45, 70
     monkeypatch.setattr(counting, "MAX_COUNTED_PAIRS", 6)
-    monkeypatch.setattr(ordering, "PART", 1 << 9)
+    monkeypatch.setattr(ordering, "BLOCK_SCORES", 1 << 9)
     rng = np.random.default_rng(len(kind))
     x, y = (without_zero_rows(rng.integers(-2, 3, (size, 4))) for size in (n, m))
     if kind == "near-ties":  # of float32 sums, not of float64 ones
@@ -213,7 +213,7 @@ def test_more_open_pairs_than_a_thread_keeps(
         return settle(counter, pair, *rest)
 
     monkeypatch.setattr(counting.Counter, "settle", counted)
-    monkeypatch.setattr(counting, "OPEN", 256)
+    monkeypatch.setattr(counting, "BATCH_PAIRS", 256)
     check(System(scorer), canonical(scorer), world.targets, tile_shape=tile_shape, threads=2)
     assert (not settled) if isinstance(scorer, Matrix) else (len(settled) > 30 and max(settled) <= 256)
 

@@ -41,7 +41,7 @@ def faked(log: Path, chunk: int = 3, pause: float = 0.0) -> Iterator[None]:
     """The fake worker, three captions a chunk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spice_build, "COMMAND", fake_worker(log, pause))
-        patch.setattr(spice_build, "CHUNK", chunk)
+        patch.setattr(spice_build, "CHUNK_CAPTIONS", chunk)
         patch.setattr(spice_build, "_settings", lambda *_: {})
         yield
 
@@ -162,7 +162,7 @@ def test_after_an_interrupt_the_finished_chunks_are_stored(log):
 def test_a_killed_build_is_continued(log):
     code = (
         f"from vsebench.relevance.spice import build as b\n"
-        f"b.COMMAND, b.CHUNK, b._settings = {fake_worker(log, 0.1)!r}, 1, lambda *_: {{}}\n"
+        f"b.COMMAND, b.CHUNK_CAPTIONS, b._settings = {fake_worker(log, 0.1)!r}, 1, lambda *_: {{}}\n"
         f"b.build({CAPTIONS!r})"
     )
     first = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)

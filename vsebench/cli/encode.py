@@ -184,12 +184,12 @@ def _checkpoint(
     }
     for name, value in given.items():
         if value not in (None, [], ()) and (name not in named or not checkpoint.exists()):
-            from ..pretrained.names import HOW
+            from ..pretrained.names import MODEL_FORMS
 
             if not checkpoint.exists():
-                raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {HOW}")
+                raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {MODEL_FORMS}")
             what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
-            raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {HOW}")
+            raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {MODEL_FORMS}")
     part = part or "test"
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")

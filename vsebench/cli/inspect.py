@@ -202,7 +202,7 @@ def _of_text(
     path: Path, asked: Request, given: Mapping[str, Any], document: dict[str, Any], part: tuple[str, ...] = ()
 ) -> None:
     """A result of vsebench, captions, retrieved lists, judgements, labels, or a table by id, as ``eval`` reads them."""
-    from ..files.captions import EVERY, all_of_file, lines_of
+    from ..files.captions import ALL_PARTS, all_of_file, lines_of
     from ..files.pairs import JUDGED, LISTS
     from ..files.read_pairs import read_pairs
     from ..relevance.own import read_labels
@@ -210,7 +210,7 @@ def _of_text(
     if not part and (own := _tried(lambda: _of_results(path))[0]) is not None:
         document |= own
         return
-    rows, no_captions = _tried(lambda: all_of_file(path), lambda: all_of_file(path, EVERY))
+    rows, no_captions = _tried(lambda: all_of_file(path), lambda: all_of_file(path, ALL_PARTS))
     lists, no_lists = _tried(lambda: read_pairs(path, None, LISTS, both=None, part=part))
     judged, no_judgements = (None, None) if part else _tried(lambda: read_pairs(path, None, JUDGED))
     # The reader of captions takes any words behind an id, and that of judgements any text as the id of an item.

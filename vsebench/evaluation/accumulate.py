@@ -27,7 +27,9 @@ from .request import request
 from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
-TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
+MAX_RELATIVE_DISTANCE = (
+    0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
+)
 # Arguments of an evaluation that ``update`` takes here, or that name files.
 _INPUTS = (
     "images", "texts", "scores", "run", "image_ids", "text_ids", "query_ids", "corpus_ids", "image_id_of_text",
@@ -267,7 +269,7 @@ class Accumulator:
         for key, rank, row in zip(keys, ranks, array.astype(np.float32), strict=True):
             known = kept.get(key)
             largest = 0.0 if known is None else float(max(np.linalg.norm(known[1]), np.linalg.norm(row)))
-            if known is not None and np.linalg.norm(known[1] - row) > TOLERANCE * largest:
+            if known is not None and np.linalg.norm(known[1] - row) > MAX_RELATIVE_DISTANCE * largest:
                 raise BadInput(
                     f"{side} {key} has two vectors that differ",
                     fix="call model.eval() (dropout is random), and check that every id belongs to its row",

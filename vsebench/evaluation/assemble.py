@@ -429,7 +429,7 @@ def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> 
     return ""
 
 
-BLOCK = 2048  # queries whose gains are computed together
+BLOCK_QUERIES = 2048  # queries with gains in memory
 
 
 def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
@@ -481,9 +481,9 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
 def _gains(gains: Gains, items: Int) -> Vectors:
     """(query, k) gains of the items, 0 where there is none."""
     out = np.zeros(items.shape, np.float32)
-    for start in range(0, len(items), BLOCK):
-        part = items[start : start + BLOCK]
-        out[start : start + BLOCK] = gains.at(np.arange(start, start + len(part)), part.clip(min=0))
+    for start in range(0, len(items), BLOCK_QUERIES):
+        part = items[start : start + BLOCK_QUERIES]
+        out[start : start + BLOCK_QUERIES] = gains.at(np.arange(start, start + len(part)), part.clip(min=0))
     out[items == NOTHING] = 0
     return out
 

@@ -27,7 +27,7 @@ from ..signature import CANDIDATES, ascending
 from ..types import BOTH, DIRECTIONS, Candidates, Int, Tops, Which
 from . import top_scored
 from .inputs import Input
-from .request import SELF, Given, Request
+from .request import SELF_ID, Given, Request
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,8 +70,8 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
     found, digest = [None, None], hashlib.sha256()
     kind, word = (ONLY, "only") if option == "candidates" else (EXCEPT, "without")
     for one in given:
-        for pairs in [_itself(data)] if one.how == SELF else read_pairs(one.value, one.direction, kind):
-            placed = pairs if one.how == SELF else place(_addressed(pairs, data), data.split)
+        for pairs in [_itself(data)] if one.how == SELF_ID else read_pairs(one.value, one.direction, kind):
+            placed = pairs if one.how == SELF_ID else place(_addressed(pairs, data), data.split)
             side, inside = DIRECTIONS.index(placed.direction or "i2t"), placed.item >= 0
             shape = len(placed.queries), len(placed.items)
             query, item = placed.query[inside], placed.item[inside]
@@ -85,7 +85,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
             stored.sum_duplicates()
             found[side] = stored if found[side] is None else found[side] + stored
             note(*placed.notes)
-            if one.how != SELF:
+            if one.how != SELF_ID:
                 _note(option, placed, np.diff(stored.indptr), int((~inside).sum()), data)
     if given and all(found[DIRECTIONS.index(direction)] is None for direction in data.directions):
         what = f"{spell(option)} has no pairs of {data.split.way(data.directions[0])}, but that direction is ranked"
@@ -100,8 +100,8 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
         for array in arrays:
             digest.update(np.ascontiguousarray(array, "<i8").data)
         digest.update(b"|")
-    words = [f"{word}#{digest.hexdigest()[:8]}"] * any(one.how != SELF for one in given)
-    return found, words + [SELF for one in given if one.how == SELF]
+    words = [f"{word}#{digest.hexdigest()[:8]}"] * any(one.how != SELF_ID for one in given)
+    return found, words + [SELF_ID for one in given if one.how == SELF_ID]
 
 
 def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
@@ -145,7 +145,7 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
 
 def _itself(data: Input) -> Pairs:
     """The pairs of a query and the item that has its id; raises UsageError where ids do not say which that is."""
-    split, named = data.split, spell("exclude", SELF)
+    split, named = data.split, spell("exclude", SELF_ID)
     if len(data.directions) > 1 or not (split.one_way or data.judged is not None):
         what = f"{named} does not apply to {split.rows.plural} and {split.columns.plural}"
         raise UsageError(what, fix=f"give the pairs: {spell('exclude', 'FILE')}")

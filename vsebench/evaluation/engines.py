@@ -61,7 +61,7 @@ from .inputs import Input
 from .plan import Plan, make_plan, target_of
 from .request import Request
 
-LAYOUT = 9  # of the arrays of a shard
+SHARD_FORMAT = 9  # raised when the arrays of a shard change
 WORKERS = 2  # processes on this machine
 SHARD_SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
 MAX_SHARDS = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
@@ -135,7 +135,7 @@ def key_of(files: Mapping[Path, str], data: Input, plan: Plan) -> str:
         signature(plan, data, None), *plan.single, plan.directions, plan.depth, request.resampling is not None,
         request.rerank_depth, request.weight, request.image_key, request.text_key, request.scores_key,
     )  # fmt: skip
-    return fingerprint(__version__, LAYOUT, *files.values(), *map(str, decided))
+    return fingerprint(__version__, SHARD_FORMAT, *files.values(), *map(str, decided))
 
 
 class Used(NamedTuple):

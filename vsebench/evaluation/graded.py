@@ -18,7 +18,7 @@ from .engines import Engine
 from .inputs import Input
 from .plan import Plan
 
-BLOCK = 64  # images whose gains are examined together
+BLOCK_IMAGES = 64  # images with gains in memory
 
 
 def results(
@@ -75,6 +75,6 @@ def _warn_without_gains(plan: Plan, found: Found) -> None:
     silent = [view for view, each in values.items() if not any(np.nan_to_num(v).any() for v in each)]
     for view in silent:
         gains, images = plan.gains[view], plan.gains[view].shape[0]
-        starts = range(0, images, BLOCK) if gains.rows_affordable else ()
-        if starts and not any((gains.rows(a, min(a + BLOCK, images)) > 0).any() for a in starts):
+        starts = range(0, images, BLOCK_IMAGES) if gains.rows_affordable else ()
+        if starts and not any((gains.rows(a, min(a + BLOCK_IMAGES, images)) > 0).any() for a in starts):
             warn(f"{view}: no pair has a gain above 0, so all values are 0; check what the gains are made from")

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import id_rows, is_path, numbers
 from ..errors import BadInput, UsageError, count_of
 from ..files import read as files
-from ..files.ids import MBEIR, as_ids, match
+from ..files.ids import MBEIR_BASES, as_ids, match
 from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import Array, Raw
 from ..files.read_pairs import Order, read_pairs
@@ -32,7 +32,7 @@ from ..signature import ENCODER
 from ..types import (
     DIRECTIONS,
     EVERYTHING,
-    NONE,
+    NO_INDICES,
     ONE_WAY,
     QUERIES,
     QUERIES_OF,
@@ -504,7 +504,7 @@ def _shared(pairs: Pairs, run: Pairs) -> tuple[float, float]:
     def share(ids: Ids, known: Ids, base: int = 0) -> float:
         return float((match(ids, known, base)[0] >= 0).mean()) if len(ids) and len(known) else 0.0
 
-    bases = (0, 0) if run.format == "rows" else MBEIR
+    bases = (0, 0) if run.format == "rows" else MBEIR_BASES
     same = share(pairs.queries, run.queries, bases[0]) + share(pairs.items, run.items, bases[1])
     return same, share(pairs.queries, run.items) + share(pairs.items, run.queries)
 
@@ -516,9 +516,9 @@ def _together(every: Sequence[Pairs]) -> tuple[dict[Modality, Ids], list[Pairs]]
     for pairs in every:
         assert pairs.direction is not None  # they are stated
         spelled: dict[str, Any] = {}
-        bases = (0, 0) if any(one.format == "rows" for one in every) else MBEIR
+        bases = (0, 0) if any(one.format == "rows" for one in every) else MBEIR_BASES
         for name, side, base in zip(("queries", "items"), SIDES[pairs.direction], bases, strict=True):
-            ids, before = getattr(pairs, name), known.get(side, NONE)
+            ids, before = getattr(pairs, name), known.get(side, NO_INDICES)
             at, how = match(ids, before, base)
             note(f"{side} ids of {Path(pairs.where).name} are matched {how}" if how else "", weight="detail")
             if len(before) and before.dtype.kind != ids.dtype.kind:

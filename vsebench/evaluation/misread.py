@@ -35,9 +35,9 @@ from .plan import Plan
 from .top_scored import MIN_IMAGES
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
-KS = (1, 10, 100)
-CHANCE_P_VALUE = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
-BLOCK = 1 << 22  # scores in memory at a time
+RECALL_DEPTHS = (1, 10, 100)
+CHANCE_P_VALUE = 0.01  # an untrained model passes this often; a working model has a far smaller p-value
+BLOCK_SCORES = 1 << 22  # scores in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,9 @@ class Sample:
     def p_value(self) -> float:
         """The probability at chance of ranks as good as these, corrected for the tests.
 
-        Units are independent, unlike the captions of an image, which have similar ranks: the mean over units of
-        ``mean`` is normal, and the number of first queries with an own item among the first ``KS`` is binomial. Both
-        also hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
+        Captions of one image have similar ranks, so the tests use one value a unit: the mean of ``mean`` over units is
+        normal, and the number of first queries with a positive in the top k (``RECALL_DEPTHS``) is binomial. Both also
+        hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
         """
         from scipy.special import bdtrc
 
@@ -100,7 +100,7 @@ class Sample:
         mean = np.add.reduceat(self.mean, self.units) / np.diff(self.units, append=len(self.mean)) - 0.5
         # Not in short lists, where few queries make the mean and its variance.
         tests = [of_mean(mean)[0]] if self.depth.min() == self.gallery else []
-        for k in (k for k in KS if 2 * k <= self.gallery):
+        for k in (k for k in RECALL_DEPTHS if 2 * k <= self.gallery):
             hits = int((self.best[self.units] <= k).sum())
             tests.append(float(bdtrc(hits - 1, n, self.chance(k))) if hits else 1.0)
         return min(1.0, len(tests) * min(tests))
@@ -221,32 +221,32 @@ def _scores(
     data: Input, direction: Direction, queries: Int, gallery: int, wide: bool
 ) -> Iterator[npt.NDArray[np.floating]]:
     """The (gallery,) scores of every query, computed in blocks."""
-    for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK))):
+    for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK_SCORES))):
         yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
 
 
-FIRST_QUERIES, ALL_QUERIES = 64, 512  # that are ranked at first, and if these leave a doubt
-MAX_LISTS = 2048
-PARTS = 8  # of the rows, each tested by itself if rows have no ids
-PROCESSES = range(2, 17)  # whose rows may have been gathered in another order
-OFFSETS = (1, -1, 2, -2)  # rows by which all that follow some row may be displaced
-MAX_P_VALUE = 1e-2  # corrected for all orders that are tried; in the right order another one gains next to nothing
-MAX_IMAGES_BY_WORDING = 2000  # images whose first captions are compared
-MAX_LIKE_PAIRS = 128  # pairs of captions of like wording
-MIN_COSINE = 0.2  # of the words of two such captions
-MIN_PLACE = 0.3  # mean place of their images, if own images are ten times nearer to the top
-WORDS: dict[Direction | None, tuple[str, str]] = {
+FIRST_QUERIES, ALL_QUERIES = 64, 512  # ranked at first, and if these leave a doubt
+MAX_LISTED_ITEMS = 2048
+ROW_PARTS = 8  # rows without ids are tested in this many parts
+PROCESS_COUNTS = range(2, 17)  # numbers of processes that may have gathered rows in another order
+ROW_OFFSETS = (1, -1, 2, -2)  # shifts of all rows after some row
+MAX_P_VALUE = 1e-2  # corrected for all orders tried; if rows are in order, no other order comes close
+MAX_IMAGES_BY_WORDING = 2000  # images with first captions that are compared
+MAX_LIKE_PAIRS = 128  # pairs of captions with similar words
+MIN_COSINE = 0.2  # between the words of two such captions
+MIN_MEAN_PLACE = 0.3  # mean place of their images, if the positives are ten times nearer to the top
+DIRECTION_WORDS: dict[Direction | None, tuple[str, str]] = {
     "i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions"), ONE_WAY: ("query-to-corpus", "queries"),
 }  # fmt: skip
-NO_CAUSE = (
+CHECK_ALL = (
     "check that images and texts are rows of the same items, that the ids belong to the rows, and that larger "
     "scores mean more similar; an untrained or collapsed model is at chance too"
 )
-ROWS = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
-OF_QUERIES = "give query_ids and corpus_ids, so that rows are matched by id"
-IDS = "save every id with the row of its item: ids and rows are in different orders"
-LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
-NEGATED = "give similarities (larger means more similar): negate the scores, or reverse the lists"
+GIVE_IDS = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
+GIVE_QUERY_IDS = "give query_ids and corpus_ids, so that rows are matched by id"
+SAVE_IDS_WITH_ROWS = "save every id with the row of its item: ids and rows are in different orders"
+WRITE_ITEM_IDS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
+NEGATE_SCORES = "give similarities (larger means more similar): negate the scores, or reverse the lists"
 
 Suspicion = tuple[str, str]  # why input looks misread, and what to do about it
 
@@ -279,9 +279,9 @@ def check(data: Input, plan: Plan) -> None:
         owns = [Own(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
         found = [one for own in owns if (one := suspect(data, own, own.direction == without_ids)) is not None]
         if without_ids and not found and (others := of_others(data)):
-            found = [(others, ROWS)]
+            found = [(others, GIVE_IDS)]
     if found and not trust:
-        what, fix = next((one for one in found if one[1] != NO_CAUSE), found[0])
+        what, fix = next((one for one in found if one[1] != CHECK_ALL), found[0])
         raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} evaluates it anyway")
     warn(*(what for what, _ in found))
 
@@ -297,14 +297,14 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     """
     listed = data.lists is not None
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
-    for most in (MAX_LISTS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
+    for most in (MAX_LISTED_ITEMS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
         found = sample(data, own, most, wide=most == ALL_QUERIES)
         if len(found.best) < MIN_IMAGES:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
             break
-    as_read, words = own(*found.first), WORDS[data.split.way(own.direction)]
-    rows = OF_QUERIES if data.split.one_way else ROWS
+    as_read, words = own(*found.first), DIRECTION_WORDS[data.split.way(own.direction)]
+    rows = GIVE_QUERY_IDS if data.split.one_way else GIVE_IDS
     by = "" if own.relevance.name == "gt" else f"{own.relevance.name}:"
     what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))}"
     if found.at_chance:
@@ -312,10 +312,18 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
     if (better := _better(list(readings(data, own, found, order)), as_read, found.units)) is not None:
         what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
-        fix = NEGATED if better.negated else LISTS if listed else rows if data.without_ids else IDS
+        fix = (
+            NEGATE_SCORES
+            if better.negated
+            else WRITE_ITEM_IDS
+            if listed
+            else rows
+            if data.without_ids
+            else SAVE_IDS_WITH_ROWS
+        )
         return what, fix
     if found.at_chance:
-        return what, NO_CAUSE
+        return what, CHECK_ALL
     part = _part_at_chance(found, words[0]) if order and not _is_poor(found) else ""
     return (part, rows) if part else None
 
@@ -329,7 +337,7 @@ def _is_poor(found: Sample, margin: float = 0.0) -> bool:
 def _part_at_chance(found: Sample, words: str) -> str:
     """That images that follow each other are at chance, where the others are far from it; else empty."""
     n = len(found.units)
-    width = max(MIN_IMAGES, n // PARTS)
+    width = max(MIN_IMAGES, n // ROW_PARTS)
     for start in range(0, n - width + 1, max(1, width // 2)):
         part = found.part(start, start + width)
         if part.at_chance:
@@ -414,7 +422,7 @@ def _gathered(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Readin
     """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
     sizes, sides = data.split.shape, data.without_ids
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
-    for count in PROCESSES:
+    for count in PROCESS_COUNTS:
         words = f"with the rows of {count} processes put in order"
         for shares in (False, True):
             image = image_in[dealt(image_row[images], sizes[0], count, shares)] if "image" in sides else None
@@ -452,7 +460,7 @@ def _displaced(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Readi
         at, noun = (images, "image") if side == "image" else (texts, "text")
         order = np.argsort(at, kind="stable")
         as_read = own(images, texts)[order]
-        for rows in OFFSETS:
+        for rows in ROW_OFFSETS:
             if side == "image":
                 moved = own(images + rows, texts)[order]
             else:
@@ -486,7 +494,7 @@ def of_others(data: Input) -> str:
     if len(texts) < MIN_IMAGES:
         return ""
     as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
-    far = as_read.mean() >= MIN_PLACE and own.mean() <= as_read.mean() / 10
+    far = as_read.mean() >= MIN_MEAN_PLACE and own.mean() <= as_read.mean() / 10
     if not far and of_mean(as_read - 0.5)[0] < CHANCE_P_VALUE:
         return ""
     return (

@@ -52,7 +52,7 @@ from .inputs import Input
 from .request import Request
 from .short_lists import graded_too_short, known_depth, long_enough, note_unknown_ties, observe, too_short
 
-NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
+BY_NAME, BY_SUITE, BY_ALL = range(3)  # how a metric was requested
 MAX_PAGE_ITEMS = 200_000  # images and captions of which lists are kept: their page holds all captions
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
@@ -149,10 +149,10 @@ def make_plan(data: Input, request: Request) -> Plan:
             directions=directions, judgements=judgements, own=own,
         )  # fmt: skip
     if data.split.image_of is None and not request.gains:
-        of_captions = [m for m, how in asked.items() if how == EVERY and m.view == DEFAULT_GAINS]
+        of_captions = [m for m, how in asked.items() if how == BY_ALL and m.view == DEFAULT_GAINS]
         note("graded relevance left out: it compares the captions of images" * bool(of_captions), weight="result")
         asked = {m: how for m, how in asked.items() if m not in of_captions}
-    named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
+    named = frozenset(_single(m for m, how in asked.items() if how == BY_NAME))
     metrics: Sequence[Metric] = list(asked)
     if request.ties == EXPECTED:
         metrics, intra = leave_out(metrics, named, _no_expectation), tuple(leave_out(intra, (), _no_expectation))
@@ -270,10 +270,10 @@ def choose_metrics(
     judgements: Mapping[str, Source],
     own: Sequence[str] = (),
 ) -> dict[Metric, int]:
-    """The requested metrics, and whether each is ``NAMED``, of a ``SUITE`` that is named, or among ``EVERY`` one.
+    """The requested metrics, and how each was requested: ``BY_NAME``, ``BY_SUITE`` or ``BY_ALL``.
 
-    Without words they are the headline suites whose judgements are installed. A sum over both directions is left out
-    of suites and ``all`` when one direction is measured.
+    Without names: the headline suites with installed judgements. Suites and ``all`` leave out sums over both
+    directions if one direction is measured.
 
     Args:
         names: metrics, suites, ``all``; None for the headline suites.
@@ -293,16 +293,16 @@ def choose_metrics(
         asked = default_words([v for v in available if v not in absent], own, split.image_of is None)
     found: dict[Metric, int] = {}
     for word in asked or [""]:
-        how = EVERY if names is None or word.lower() in ALL else SUITE if members(word) else NAMED
+        how = BY_ALL if names is None or word.lower() in ALL else BY_SUITE if members(word) else BY_NAME
         for m in expand(word, available, kinds, suits=functools.partial(suits, gains=gains or {})):
             found[m] = min(how, found.get(m, how))
     silent = {v for v in judgements if not judgements[v].lists_judged}
-    found = {m: how for m, how in found.items() if how < EVERY or not (m.family.of_judged and m.view in silent)}
+    found = {m: how for m, how in found.items() if how < BY_ALL or not (m.family.of_judged and m.view in silent)}
     for m in found:
         _refuse_view(m, split, judgements)
     if len(directions) == 2:
         return found
-    if sums := [m for m, how in found.items() if how == NAMED and m.family.compute is None]:
+    if sums := [m for m, how in found.items() if how == BY_NAME and m.family.compute is None]:
         what = f"{sums[0]} is a sum over both directions, but only {split.way(directions[0])} is ranked"
         raise UsageError(what, fix="leave it out" + ", or rank both directions" * (not split.one_way))
     return {m: how for m, how in found.items() if m.family.compute is not None}
@@ -361,13 +361,13 @@ def _with_gains(
         split, gains = load_gains_of(metrics, request.gains, judgements, data.split, captions)
     except (UsageError, MissingPackage) as error:
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
-        by_name = any(m.graded and how < EVERY for m, how in asked.items())
+        by_name = any(m.graded and how < BY_ALL for m, how in asked.items())
         if by_name or request.gains or captions is not None or "graded" in map(str.lower, request.names or ()):
             raise
         note(f"graded relevance left out: {error.what} ({error.fix})", weight="result")
         return [m for m in metrics if not m.graded], data.split, {}
     gains = {view: g.among(data.candidates) if view in judgements else g for view, g in gains.items()}
-    named = [m for m, how in asked.items() if how < EVERY]
+    named = [m for m, how in asked.items() if how < BY_ALL]
     metrics = leave_out(metrics, named, functools.partial(_no_value, gains, request.gains))
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
     for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):

@@ -33,15 +33,27 @@ from ..signature import STAGES
 from ..types import DIRECTIONS, ONE_WAY, Direction, TestSet
 from .options import SAVED_RUN_DEPTH, Options
 
-SELF = "self"  # of ``exclude``: the item that has the id of the query
-BY_RANK = "rank:"  # before a run: the rank column orders its items
-LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
+SELF_ID = "self"  # in ``exclude``: the item with the id of the query
+BY_RANK = "rank:"  # prefix of a run: order items by the rank column
+MIN_RELATIVE_WEIGHT = 1e-6  # weight of a system, relative to the largest
 PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 _PARAMETERS = re.compile(r"(.+?):(\w+=[^:/\\]*)")  # a file of an index, and what its search takes
 IDS = ("image_ids", "text_ids", "query_ids", "corpus_ids")  # options
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
 # The keys of a signature are no names of judgements.
-SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
+SIGNATURE_KEYS = (
+    "vsebench",
+    "split",
+    "score",
+    *STAGES,
+    "order",
+    "ties",
+    "empty",
+    "short",
+    "gains",
+    "captions",
+    "paper",
+)
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 
@@ -253,11 +265,11 @@ def _candidates(name: str, given: Any) -> list[Given]:
     """The files or mappings of items by query, of a direction or of that which their ids tell; raises UsageError."""
     if isinstance(given, Mapping) and not (given and set(given) <= set(DIRECTIONS)):
         return [Given(None, given)]
-    itself = [x for x in listed(given) if name == "exclude" and isinstance(x, str) and x == SELF]
+    itself = [x for x in listed(given) if name == "exclude" and isinstance(x, str) and x == SELF_ID]
     found = _parts(name, given if isinstance(given, Mapping) else [x for x in listed(given) if x not in itself])
     if len(found) > 1 and len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
-    return [Given(None, None, SELF) for _ in itself[:1]] + found
+    return [Given(None, None, SELF_ID) for _ in itself[:1]] + found
 
 
 def _refused(name: str, given: Any) -> UsageError:
@@ -431,7 +443,7 @@ def _weights(text: str | None, systems: int) -> tuple[float, ...]:
     weights, what = _finite(text), f"{spell('weights')} is '{printable(text[:60])}'"
     if len(weights) != systems or min(weights) <= 0:
         raise UsageError(f"{what} for {systems} systems", fix="give a number above 0 for each, as in 0.7,0.3")
-    if min(weights) < LEAST_WEIGHT * max(weights):
+    if min(weights) < MIN_RELATIVE_WEIGHT * max(weights):
         raise UsageError(f"{what}: one weight is almost 0", fix="leave that system out")
     return weights
 
@@ -492,7 +504,7 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
         if not NAME.fullmatch(name):
             fix = "give a word of up to 41 lower-case letters, digits, - and _, as in qrels=FILE"
             raise UsageError(f"'{name[:60]}' is not a valid name of judgements", fix=fix)
-        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
+        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNATURE_KEYS):
             raise UsageError(f"the name '{name}' is already used", fix="give another name, as in qrels=FILE")
         found.setdefault(name, []).extend(_specs(name, value))
     for name, parts in found.items():

@@ -28,7 +28,7 @@ from ..rank.tops import ranks_after
 from ..relevance.gains import entries_of, of_pairs
 from ..results.model import printed
 from ..sets import owners
-from ..sets.items import TOGETHER, align_scores, uncomputed
+from ..sets.items import GATHER_PROCESSES, align_scores, uncomputed
 from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestSet, Tops
 from . import binary
 from .inputs import Input, SecondScores, in_memory
@@ -89,7 +89,7 @@ def _matrix(
         )
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
-        raise BadInput(lost, where=where, fix=TOGETHER)
+        raise BadInput(lost, where=where, fix=GATHER_PROCESSES)
     counts, _, _ = scored(scores, missing)
     each, (own, others), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
     if len(np.unique(each)) > 1 == len(np.unique(counts[other])):
@@ -101,7 +101,7 @@ def _matrix(
         what = (
             f"{unscored:,} of {len(each):,} {own}s have no score, as if the matrix came from one of several processes"
         )
-        raise BadInput(what, where=where, fix=TOGETHER)
+        raise BadInput(what, where=where, fix=GATHER_PROCESSES)
     unnamed = [side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(owners.order_note("re-ranking", unnamed, split))
     known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T

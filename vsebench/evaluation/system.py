@@ -38,14 +38,14 @@ from ..sets.match import with_captions
 from ..sets.owners import ranks
 from ..sets.published import warning_of
 from ..signature import ENCODER
-from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
+from ..types import BOTH, DIRECTIONS, NO_INDICES, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
 from .misread import CHANCE_P_VALUE, own_images, sampled_queries
-from .request import PART_GRAMMAR, SELF, Given, Request
+from .request import PART_GRAMMAR, SELF_ID, Given, Request
 
 # Scores, lists and options that a step cannot be combined with.
-REFUSED = {
+REFUSED_INPUTS = {
     **dict.fromkeys(("candidates", "exclude"), ("folds", "normalise", "rerank", "only", "index", "intra")),
     "normalise": ("lists", "folds", "docid"),
     "rerank": ("lists", "folds", "only", "ties"),
@@ -114,7 +114,7 @@ def _check(data: Input, request: Request) -> None:
             f"leave it out, or give {spell('split', 'custom')} and your judgements",
         ),
     }
-    for step, kind in ((step, kind) for step, kinds in REFUSED.items() if given[step] for kind in kinds):
+    for step, kind in ((step, kind) for step, kinds in REFUSED_INPUTS.items() if given[step] for kind in kinds):
         what, fix = found[kind]
         if what:
             raise UsageError(f"{steps[step]} cannot be combined with {what}", fix=fix.format(step=steps[step]))
@@ -190,7 +190,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         top = float((best == own[some]).mean())
     if top > 0.5:
         what = f"the item with the id of the query is first for {top:.0%} of the queries but is not relevant"
-        warn(f"{what}: if it is the query itself, exclude it as MTEB and BEIR do ({spell('exclude', SELF)})")
+        warn(f"{what}: if it is the query itself, exclude it as MTEB and BEIR do ({spell('exclude', SELF_ID)})")
     elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[own >= 0].tolist()):
         # Integers, and SET:NUMBER of M-BEIR, count both sides.
         note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
@@ -254,7 +254,7 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (
-        (NONE, NONE) if known else sampled_queries(data, own_images(data.split, direction), SAMPLED_QUERIES)
+        (NO_INDICES, NO_INDICES) if known else sampled_queries(data, own_images(data.split, direction), SAMPLED_QUERIES)
     )
     if len(of_image) < top_scored.MIN_IMAGES or items < top_scored.MIN_IMAGES:
         return

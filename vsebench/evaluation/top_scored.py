@@ -24,12 +24,12 @@ Scores = npt.NDArray[Any]
 MIN_IMAGES = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
 MIN_SHARE = 0.1  # of the scores that are equal, from which a constant is suspected
 WARN_SHARE = 0.5  # and from which it is warned of if nothing else shows what it stands for
-ROWS_OF_BLOCKS = 4096  # rows whose scored texts are compared
+COMPARED_ROWS = 4096  # rows whose scored texts are compared
 SAMPLE_ROWS = 64  # rows in which the constant is searched
 MIN_SAME_SHARE = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
-CHUNK = 1 << 22  # scores compared at a time
+CHUNK_SCORES = 1 << 22  # scores compared at a time
 MIN_GAP_IN_RANGES = 10  # ranges of all other scores below these, from which a score stands for none
-WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
+NOUNS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
         (direction, depth), *_ = found.scored.items()
         other = QUERIES_OF[direction]
         what += (
-            f", and every {WORDS[direction][0]} has scores for {depth:,} {WORDS[direction][1]}: the others have none"
+            f", and every {NOUNS[direction][0]} has scores for {depth:,} {NOUNS[direction][1]}: the others have none"
         )
         fix = "" if found.lowest else f"save a number below every score instead of {found.value:g}; then "
         fix += f"{spell('direction', direction)} reads it correctly, or {spell('rerank', f'{direction}=FILE')} after "
-        fix += f"embeddings; {other} needs scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
+        fix += f"embeddings; {other} needs scores for the {NOUNS[other][1]} of every {NOUNS[other][0]}"
     elif found.apart:
         lists = spell("run", ["i2t=FILE", "t2i=FILE"])
         what += ", far below all others: pairs that were never scored"
@@ -100,7 +100,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
 
 def _blocks(scores: Scores, value: float) -> int:
     """The number of groups of images that have scores for the same texts, and no other group has; 0 for others."""
-    masks = scores[: min(len(scores), ROWS_OF_BLOCKS)] != value
+    masks = scores[: min(len(scores), COMPARED_ROWS)] != value
     distinct, count = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
     if not 1 < len(distinct) <= len(masks) / 4 or count.min() < 2:
         return 0
@@ -126,7 +126,7 @@ def scored(scores: Scores, missing: Any) -> tuple[dict[Direction, Int], float, f
     """How many scores the queries of each direction have, finite and not ``missing``, and the range of these scores."""
     of_images, of_texts = np.zeros(len(scores), np.int64), np.zeros(scores.shape[1], np.int64)
     low, high = np.inf, -np.inf
-    step = max(1, CHUNK // scores.shape[1])
+    step = max(1, CHUNK_SCORES // scores.shape[1])
     for start in range(0, len(scores), step):
         block = scores[start : start + step]
         block = block if block.dtype.kind == "f" else block.astype(np.float64)  # integers have no infinite bounds

@@ -17,10 +17,10 @@ from .regular import expanded
 
 PathLike = str | os.PathLike[str]
 
-LONGEST_NAME = 255  # bytes, where the file system does not say
-_KEPT = rb"(?:suite|scenes)"  # schemas of files that are no result of one command
-_HEAD = 256  # bytes of an older result that are read
-FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
+MAX_NAME_BYTES = 255  # if the file system does not say
+_NOT_RESULTS = rb"(?:suite|scenes)"  # schemas of files that are not the result of one command
+_HEAD_BYTES = 256  # bytes read of an older result
+DISK_ERRORS = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 # No path that can exist; every other refusal is one of the disk.
 _WRONG_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 
@@ -61,7 +61,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and (error.errno in FULL or error.filename == str(temporary)):
+        if isinstance(error, OSError) and (error.errno in DISK_ERRORS or error.filename == str(temporary)):
             raise refused(shown, error) from error  # the error of a write does not name its file
         raise
 
@@ -195,10 +195,10 @@ def _is_result(path: Path) -> bool:
     """Whether a file is JSON that vsebench wrote as the result of a command, which another run replaces."""
     try:
         with expanded(path).open("rb") as stream:
-            head = stream.read(_HEAD)
+            head = stream.read(_HEAD_BYTES)
     except OSError:
         return False
-    return re.match(rb'\{\s*"schema": "vsebench/(?!' + _KEPT + rb")", head) is not None
+    return re.match(rb'\{\s*"schema": "vsebench/(?!' + _NOT_RESULTS + rb")", head) is not None
 
 
 def _beside(target: Path) -> Path:
@@ -211,7 +211,7 @@ def _longest_name(folder: Path) -> int:
     try:
         return os.pathconf(folder, "PC_NAME_MAX")
     except (AttributeError, OSError, ValueError):
-        return LONGEST_NAME
+        return MAX_NAME_BYTES
 
 
 @contextlib.contextmanager

@@ -29,8 +29,8 @@ from .textfile import shown
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_KARPATHY = 5  # captions an image, the usual protocol; 10 of COCO's 5,000 images have six
-EVERY = "all"  # the name of all parts together
+KARPATHY_CAPTIONS = 5  # captions used per image, as usual; 10 of COCO's 5,000 images have six
+ALL_PARTS = "all"  # selects all parts
 _LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
 _LISTS = ("captions", "sentences", "descriptions", "encap")  # names of fields of all captions of an image
 
@@ -82,7 +82,7 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
     Args:
         found: records, one a caption or one an image.
         fields: from ``find_fields``.
-        part: only records whose field ``split`` is this one; None for all, as ``EVERY`` where no part has this name.
+        part: value of the field ``split``; None for all records, as ``ALL_PARTS`` if no part has this name.
 
     Raises:
         BadInput: a field is missing or of another type, a caption id occurs twice (the records are named), or there is
@@ -90,7 +90,7 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
     """
     where, parts = found.attrs["where"], parts_of(found, fields)
     _refuse_class_ids(found, fields)
-    if part is not None and parts and (part != EVERY or EVERY in parts):
+    if part is not None and parts and (part != ALL_PARTS or ALL_PARTS in parts):
         found = found[found[fields.part].map(str) == part]
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
@@ -312,7 +312,7 @@ class CaptionFile:
         return files_of(self.found, self.fields)
 
     def rows(self, part: str | None = None, first: int | None = None) -> CaptionRows:
-        """All captions, or those of a part, or of ``EVERY`` one; without one the test images of a Karpathy file.
+        """All captions, or the captions of a part; by default the test images of a Karpathy file.
 
         Args:
             part: see above.
@@ -336,7 +336,7 @@ def from_file(path: str | os.PathLike[str]) -> CaptionRows:
         BadInput: unreadable, malformed, truncated or another kind of file.
     """
     file = caption_file(path)
-    return file.rows(None, OF_KARPATHY if file.karpathy else None)
+    return file.rows(None, KARPATHY_CAPTIONS if file.karpathy else None)
 
 
 def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> tuple[CaptionRows, dict[str, str]]:
@@ -371,7 +371,7 @@ def check_part(path: str, part: str | None, parts: list[str], chooses: bool = Tr
         what = f"holds {len(parts)} parts: {', '.join(parts[:6])}"
         raise UsageError(
             what, where=path,
-            fix=f"choose one with {spell('part', 'test' if 'test' in parts else parts[0])}, or {EVERY}",
+            fix=f"choose one with {spell('part', 'test' if 'test' in parts else parts[0])}, or {ALL_PARTS}",
         )  # fmt: skip
 
 
@@ -407,8 +407,8 @@ def table_of_captions(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise BadInput(
             "has no field split, but other records have one", where=at, fix="give every caption its part, or none"
         )
-    for part in source.parts if any(stated) else [EVERY]:
-        rows = source.rows(part, OF_KARPATHY if source.karpathy else None)
+    for part in source.parts if any(stated) else [ALL_PARTS]:
+        rows = source.rows(part, KARPATHY_CAPTIONS if source.karpathy else None)
         others = [] if rows.others is None else rows.others.tolist()
         none = [None] * len(others)
         columns = {
@@ -419,6 +419,6 @@ def table_of_captions(path: str | os.PathLike[str]) -> pd.DataFrame:
         }
         tables.append(pd.DataFrame(columns, dtype=object))
     found = pd.concat(tables, ignore_index=True)
-    place = {str(image): n for n, image in enumerate(source.rows(EVERY).images()[0].tolist())}
+    place = {str(image): n for n, image in enumerate(source.rows(ALL_PARTS).images()[0].tolist())}
     found = found.iloc[np.argsort(found["image_id"].map(lambda image: place[str(image)]), kind="stable")]
     return found.assign(file=[source.images.get(str(image)) for image in found["image_id"]])

@@ -20,7 +20,7 @@ from .arrow_tables import FILE_START, PARQUET_START, line_members, shards_of, ta
 from .hdf5_file import hdf5_members, mat_members
 from .npy import folder_members, npy_members, npz_members
 from .raw import Member
-from .regular import AGAIN, WEB_PAGE, is_folder, reading, remembered, unpickle
+from .regular import WEB_PAGE, WRITE_AGAIN, is_folder, reading, remembered, unpickle
 from .safetensors_file import safetensors_members
 from .torch_file import LEGACY_START, torch_members
 
@@ -182,7 +182,7 @@ def sniff(path: Path) -> Format:
         head = stream.read(_HEAD)
         size = os.fstat(stream.fileno()).st_size
     if not head:
-        raise BadInput("is empty (0 bytes)", where=path, fix=AGAIN)
+        raise BadInput("is empty (0 bytes)", where=path, fix=WRITE_AGAIN)
     return _format(path, head, size)
 
 
@@ -222,7 +222,7 @@ def _zip_format(path: Path) -> Format:
         if kind.in_zip is not None and any(re.search(kind.in_zip, name) for name in names):
             return kind
     if not names:
-        raise BadInput("is an archive without any array", where=path, fix=AGAIN)
+        raise BadInput("is an archive without any array", where=path, fix=WRITE_AGAIN)
     what = f"is a zip archive without arrays (it holds {', '.join(names[:3])})"
     raise BadInput(what, where=path, fix="unpack it and give the file inside")
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import BadInput
 from ..memory import require, text_array
 from .raw import Array, Member, dtype_name
-from .regular import MAPPED, reading
+from .regular import SAVE_NPY, reading
 
 
 def hdf5_members(path: Path) -> list[Member]:
@@ -85,7 +85,7 @@ def mat_members(path: Path) -> list[Member]:
     out: list[Member] = []
     with reading(path, "is a truncated or damaged MATLAB file"):
         kinds = {name: kind for name, _, kind in whosmat(path)}
-        require(sum(8 * math.prod(shape) for _, shape, _ in whosmat(path)), path, MAPPED)
+        require(sum(8 * math.prod(shape) for _, shape, _ in whosmat(path)), path, SAVE_NPY)
         loaded = loadmat(path)
         for name, kind in kinds.items():
             array = np.asarray(loaded[name])

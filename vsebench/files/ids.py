@@ -36,7 +36,7 @@ _NUMBER = re.compile(
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
 _PREFIX = re.compile(r"\ACOCO_[a-z0-9]+[_:](?:sentid:)?0*(?=[0-9])|\A0+(?=[0-9])", re.I)
 # M-BEIR saves ids SET:NUMBER beside vectors as SET * BASE + NUMBER, with a base for queries and one for items.
-MBEIR = (500_000, 10_000_000)
+MBEIR_BASES = (500_000, 10_000_000)
 _OF_MBEIR = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")
 _INTEGER = re.compile(r"\A[+]?0*([0-9]{1,18})(?:\.0*)?\Z")
 
@@ -181,7 +181,7 @@ def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
     Args:
         ids: (item,) int64 or unicode; they may repeat.
         known: (known,) int64 or unicode.
-        base: of ``MBEIR``, if ids ``SET:NUMBER`` of one side may be integers of the other.
+        base: of ``MBEIR_BASES``, if ids ``SET:NUMBER`` of one side may be integers of the other.
 
     Returns:
         (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note what was dropped, such as

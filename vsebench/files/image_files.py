@@ -23,7 +23,7 @@ from .regular import check_file
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-MOST_PIXELS = 50_000_000  # decoded they take 200 MB
+MAX_PIXELS = 50_000_000  # 200 MB decoded
 USED_BITS = 12  # a 16-bit image that uses no more of them may be white at 4,095 or at 65,535
 BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
 _OPENING = threading.Lock()  # filters of warnings are those of all threads
@@ -117,7 +117,7 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
         small: a JPEG may be decoded at a smaller size, with sides of at least so many pixels; None: as it is.
 
     Raises:
-        BadInput: it is missing, no regular file, truncated, no image, or has more than ``MOST_PIXELS``; its pixels are
+        BadInput: it is missing, no regular file, truncated, no image, or has more than ``MAX_PIXELS``; its pixels are
             numbers without a stated range (32 bits, floats, signed).
         MissingPackage: Pillow is not installed.
     """
@@ -132,8 +132,8 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
     try:
         with _opened(Image, path if isinstance(path, Path) else io.BytesIO(path.read())) as file:
             pixels = file.width * file.height
-            if pixels > MOST_PIXELS:
-                what = f"has {pixels:,} pixels; at most {MOST_PIXELS:,} are decoded"
+            if pixels > MAX_PIXELS:
+                what = f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are decoded"
                 raise BadInput(what, where=where, fix="save it smaller, or leave the image and its captions out")
             if small is not None:
                 file.draft("RGB", (small, small))

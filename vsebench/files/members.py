@@ -19,7 +19,7 @@ from ..types import Ids
 from .formats import Format, array_suffixes, expect, sniff
 from .ids import AS_STRINGS, as_ids, as_strings
 from .raw import FLOATS, Array, Holds, Member, Raw
-from .regular import MAPPED, unpickle
+from .regular import SAVE_NPY, unpickle
 
 _TEXT_LIKE = ("str", "bytes", "object")
 
@@ -105,16 +105,16 @@ SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities",
 
 
 Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
-OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
-OF_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
-OF_QUERIES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
+BOTH_SIDES: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
+IMAGE_TEXT_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
+QUERY_CORPUS_SIDES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
 # Names of arrays that are no vectors.
 _NAMED = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT, QUERY_IDS, CORPUS_IDS)
 IDS = (*(name for field in _NAMED for name in field.names), "ids", "id", "keys")
 _BESIDE = (*IDS, *CAPTIONS.names)
 _VECTORS = tuple(name for field in (IMAGES, TEXTS, QUERY_VECTORS, CORPUS_VECTORS) for name in field.names)
 _PART = re.compile(r"(.+?)[/_](?:batch_)?[0-9]{1,9}")  # of an array, and its number
-LEAST_PARTS = 4  # vectors, each under its id
+MIN_PARTS = 4  # with at least so many vectors, the names of arrays are their ids
 
 
 _SUFFIX = re.compile(rf"_?(?:{'|'.join(_FORMS)})s?$")
@@ -179,7 +179,7 @@ def gathered(members: list[Member]) -> list[Member]:
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
     The entries of a list (``/``) are items with several vectors each if they have not as many rows in all as there are
     ids, and every entry has several rows or their lengths differ.
-    Vectors of one length, at least ``LEAST_PARTS`` and no other arrays in a group (or file), have their ids as names:
+    Vectors of one length, at least ``MIN_PARTS`` and no other arrays in a group (or file), have their ids as names:
     they are the array ``GROUP``, or ``vectors``, and their names are ``GROUP_ids``, or ``ids``.
     """
     groups: dict[str, list[Member]] = {}
@@ -203,7 +203,7 @@ def gathered(members: list[Member]) -> list[Member]:
             out.append(Member(group[:-1], shape, "list", 0, partial(np.empty, 0)))  # described, and never loaded
         elif group.endswith("#") and len(shapes) == 1 < len(found):
             out.append(_joined(group[:-1], found))
-        elif len(shapes) == 1 and len(found) >= LEAST_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
+        elif len(shapes) == 1 and len(found) >= MIN_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
             out.append(_joined(group or "vectors", found, rows=True))
             if names != [str(n) for n in range(len(names))]:  # a list has no ids
                 ids = np.array(names)
@@ -272,7 +272,7 @@ def read_array(
         key: the name that the user gave.
         matrix: the array has two dimensions; else any number, and without a usual name two or more.
         load: reads the array; by default ``floats``.
-        ids: the usual names of its ids, see ``OF_BOTH``.
+        ids: the usual names of its ids, see ``BOTH_SIDES``.
         captions: as for ``stored``.
 
     Raises:
@@ -302,7 +302,7 @@ def read_array(
 def stored(
     file: ArrayFile,
     arrays: Sequence[Member],
-    ids: Ids3 = OF_BOTH,
+    ids: Ids3 = BOTH_SIDES,
     load: Callable[[Member, Path], Array] | None = None,
     captions: bool = False,
 ) -> Raw:
@@ -324,7 +324,7 @@ def stored(
     ]
     strings = pick_strings(members, CAPTIONS) if captions else None
     used = [*arrays, *(m for m in (*found, strings) if m is not None)]
-    require(sum(m.nbytes for m in used), path, MAPPED)
+    require(sum(m.nbytes for m in used), path, SAVE_NPY)
     rest = [m for m in members if not any(m is u for u in used)]
     if captions:
         note(*(m.note for m in used), f"ignored arrays: {describe(rest)}" if rest else "")

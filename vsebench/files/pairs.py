@@ -11,8 +11,21 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, NONE, ONE_WAY, QUERIES, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
-from .ids import MBEIR, match, numbered
+from ..types import (
+    DIRECTIONS,
+    NO_INDICES,
+    ONE_WAY,
+    QUERIES,
+    QUERIES_OF,
+    Both,
+    Direction,
+    Float,
+    Ids,
+    Int,
+    Side,
+    TestSet,
+)
+from .ids import MBEIR_BASES, match, numbered
 from .kinds import KINDS
 from .raw import shown
 
@@ -161,7 +174,7 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
     )  # fmt: skip
     twice = pairs.kind.listed and len(placed.given) < int((query >= 0).sum())
     merged = any(len(np.unique(at[at >= 0])) < int((at >= 0).sum()) for at in (query, item))  # 7 and 007, NFC and NFD
-    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if merged else NONE
+    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if merged else NO_INDICES
     if twice or len(np.unique(found)) < len(found):
         what = f"has {'a list' if twice else 'a pair'} twice, in two spellings of an id"
         raise BadInput(what, where=pairs.where, fix="give every pair once")
@@ -184,7 +197,7 @@ def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
 
 def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
     """Where the queries and items are on two sides, and what was changed to find them; numbers of rows are no ids."""
-    of = zip((pairs.queries, pairs.items), sides, MBEIR, strict=True)
+    of = zip((pairs.queries, pairs.items), sides, MBEIR_BASES, strict=True)
     return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in of]
 
 
@@ -260,7 +273,11 @@ def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split:
     if 2 * lost > len(at):
         first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
         what = f"{lost:,} of {len(at):,} {side.name} ids are not in split '{split}' (first: {first})"
-        if side.ids.dtype.kind == "i" and ids.dtype.kind == "U" and numbered(ids[at < 0], MBEIR[1]).dtype.kind == "i":
+        if (
+            side.ids.dtype.kind == "i"
+            and ids.dtype.kind == "U"
+            and numbered(ids[at < 0], MBEIR_BASES[1]).dtype.kind == "i"
+        ):
             what += ", also not as the numbers that M-BEIR saves" * (not side.numbered)
         fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
         if side.numbered and side.name in QUERIES:

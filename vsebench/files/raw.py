@@ -130,7 +130,7 @@ class Raw:
         return self.sources[0]
 
 
-CHUNK = 1 << 20  # numbers that a thread checks together, so that a memory-mapped file is never copied
+CHUNK_NUMBERS = 1 << 20  # checked at a time by a thread, so that a memory-mapped file is never copied
 
 
 def check_vectors(
@@ -234,7 +234,7 @@ def shown(name: object) -> str:
 
 def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
     """The first row for which ``test`` of a block is true, and the number of such rows; None without any."""
-    step = max(1, CHUNK // max(array.shape[1], 1))
+    step = max(1, CHUNK_NUMBERS // max(array.shape[1], 1))
     found = each(lambda start: start + np.flatnonzero(test(array[start : start + step])), range(0, len(array), step))
     hits = np.concatenate(found) if found else np.zeros(0, np.int64)
     return (int(hits[0]), len(hits)) if len(hits) else None

@@ -31,9 +31,9 @@ from .members import (
     IDS,
     IMAGE_IDS,
     IMAGE_OF_TEXT,
+    IMAGE_TEXT_SIDES,
     IMAGES,
-    OF_QUERIES,
-    OF_SIDES,
+    QUERY_CORPUS_SIDES,
     QUERY_IDS,
     SCORES,
     TEXT_IDS,
@@ -64,8 +64,8 @@ Sides = tuple[tuple[Field, Field, str], tuple[Field, Field, str]]
 _MASK = re.compile(r"(?<!image_)masks?$|^(valid|exists)$")
 _COUNTS = ("lengths", "caption_lengths", "num_captions", "n_captions", "caption_counts", "counts")
 # The image ids of a file of texts are those of the images they belong to.
-_OWNERS: dict[Sides, tuple[Field, ...]] = {OF_SIDES: (IMAGE_OF_TEXT, IMAGE_IDS), OF_QUERIES: ()}
-_NAMES = {OF_SIDES: ("image", "text"), OF_QUERIES: QUERIES}
+_OWNERS: dict[Sides, tuple[Field, ...]] = {IMAGE_TEXT_SIDES: (IMAGE_OF_TEXT, IMAGE_IDS), QUERY_CORPUS_SIDES: ()}
+_NAMES = {IMAGE_TEXT_SIDES: ("image", "text"), QUERY_CORPUS_SIDES: QUERIES}
 
 
 def _vectors_as_text() -> str:
@@ -120,7 +120,11 @@ def read_scores(path: StrPath, *, key: str | None = None) -> Raw:
     file = opened(Path(path))
     named = {m.base for m in file.members} if file.kind.arrays is not None else set()
     of_queries = any(named & {*field.names} for field in (QUERY_IDS, CORPUS_IDS))
-    sides = OF_SIDES if any(named & {*field.names} for field in (IMAGE_IDS, TEXT_IDS)) or not of_queries else OF_QUERIES
+    sides = (
+        IMAGE_TEXT_SIDES
+        if any(named & {*field.names} for field in (IMAGE_IDS, TEXT_IDS)) or not of_queries
+        else QUERY_CORPUS_SIDES
+    )
     ids = (sides[0][1:2], sides[1][1:2], _OWNERS[sides][:1])
     return replace(read_array(Path(path), SCORES, fix, key=key, ids=ids, captions=True), sides=_NAMES[sides])
 
@@ -206,9 +210,9 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
 def _sides(members: Sequence[Member], image_key: str | None, text_key: str | None) -> Sides:
     """What the rows are: queries and a corpus if arrays have the names of both, and none that of images."""
     named = {m.base for m in members if len(m.shape) > 1 and m.dtype in FLOATS}
-    keys = zip(OF_QUERIES, (image_key, text_key), strict=True)
+    keys = zip(QUERY_CORPUS_SIDES, (image_key, text_key), strict=True)
     fits = all(named & {*field.names} and key in (None, *field.names) for (field, *_), key in keys)
-    return OF_QUERIES if fits and not named & {*IMAGES.names} else OF_SIDES
+    return QUERY_CORPUS_SIDES if fits and not named & {*IMAGES.names} else IMAGE_TEXT_SIDES
 
 
 def _refuse_mask(members: Sequence[Member], images: Member, texts: Member, path: Path) -> None:
@@ -238,7 +242,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
     fix = "add the column modality, image or text, or " * file.kind.table + f"name them with {flags}"
     if texts is None and not holds_both(file):
         fix += ", or give the file of the text vectors after the file of the image vectors"
-    if any(m.base in field.names for m in file.members for field, *_ in OF_QUERIES):
+    if any(m.base in field.names for m in file.members for field, *_ in QUERY_CORPUS_SIDES):
         fix += ", or save queries as query_embeddings and their corpus as corpus_embeddings"
     if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
         fix = f"give a score matrix with {spell('scores')}, or {fix}"

@@ -49,7 +49,7 @@ FORMS: dict[str, str] = {
     "row, with or without an array of scores or distances next to it (`np.savez('run.npz', I=I, D=D)`)",
 }
 FORMATS = {"trec": "trec", "by_query": "eccv-json", "triples": "eccv-json"}  # by the layout of records
-END = "-1"  # what an index puts behind the last item that it has found
+END_OF_LIST = "-1"  # an index writes it after the last item found
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
@@ -196,7 +196,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     numbers = [NOT_GIVEN] * len(found) if columns["number"] is None else found[columns["number"]].tolist()
     given = np.array([number is not NOT_GIVEN for number in numbers], bool)
     values = np.array([_number(number, kind) if number is not NOT_GIVEN else 1.0 for number in numbers], np.float64)
-    end = items.index(END) if END in items and kind.listed else -1
+    end = items.index(END_OF_LIST) if END_OF_LIST in items and kind.listed else -1
     with np.errstate(invalid="ignore"):
         bad = ~(np.abs(values) <= most) & (item != end)
     _refuse_cell(bad, numbers, kind.number, "a finite number", (found, items, item, queries, query))

@@ -30,7 +30,7 @@ _DOCUMENT = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
 # 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
 _NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
 _NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
-EXACT = 1 << 53  # up to which every integer is a float; larger ones are names
+MAX_EXACT_INTEGER = 1 << 53  # float64 holds all integers up to it; larger ones are read as names
 
 
 @remembered
@@ -256,7 +256,7 @@ def typed(found: pd.DataFrame, name: str) -> list[Any]:
     texts = [text for text in cells if isinstance(text, str) and text.lower() not in _NOT_A_NUMBER]
     if not texts or not all(map(_NUMBER.fullmatch, texts)):
         return cells
-    if any(text.lstrip("+-").isdecimal() and abs(int(text)) > EXACT for text in texts):
+    if any(text.lstrip("+-").isdecimal() and abs(int(text)) > MAX_EXACT_INTEGER for text in texts):
         return cells  # such as ids of users
     return [_number(cell) if isinstance(cell, str) else cell for cell in cells]
 

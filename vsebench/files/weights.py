@@ -24,9 +24,9 @@ from .torch_file import unpickled
 # In front of all names, by DistributedDataParallel, torch.compile, or both.
 PREFIXES = ("module._orig_mod.", "_orig_mod.module.", "module.", "_orig_mod.")
 STATES = ("state_dict", "model_state_dict", "model", "module")  # keys of a checkpoint that may hold the weights
-AGREE = {"fp32": 1e-3, "fp16": 0.03, "bf16": 0.1}  # largest distance of two vectors of one item, by their length
-TRIED = 5  # captions of a set, beside these
-TRIED_CAPTIONS = ("a dog", "two people with a red umbrella walk along a street")
+MAX_DISTANCE = {"fp32": 1e-3, "fp16": 0.03, "bf16": 0.1}  # between two vectors of one item, relative to their length
+SAMPLED_CAPTIONS = 5  # captions of the test set used in addition
+TEST_CAPTIONS = ("a dog", "two people with a red umbrella walk along a street")
 SAVE = "torch.save({'state_dict': model.state_dict()}, FILE)"
 
 
@@ -173,9 +173,9 @@ def _note_prefix(what: str, prefix: str) -> None:
 
 
 def of_each_length(captions: Collection[str]) -> list[str]:
-    """A few captions for ``check_vectors``: some of a set, from the shortest to the longest, and ``TRIED_CAPTIONS``."""
+    """A few captions for ``check_vectors``: some of a set, from the shortest to the longest, and ``TEST_CAPTIONS``."""
     ordered = sorted(set(captions), key=len)
-    return [ordered[round(at)] for at in np.linspace(0, len(ordered) - 1, TRIED)] + [*TRIED_CAPTIONS]
+    return [ordered[round(at)] for at in np.linspace(0, len(ordered) - 1, SAMPLED_CAPTIONS)] + [*TEST_CAPTIONS]
 
 
 def check_vectors(
@@ -193,7 +193,7 @@ def check_vectors(
         items: a few of different length.
         weights: of ``compared``.
         what: names the model in messages.
-        precision: in which the model computes, see ``AGREE``.
+        precision: in which the model computes, see ``MAX_DISTANCE``.
         fix: the advice for vectors that depend on their batch.
 
     Raises:
@@ -212,6 +212,6 @@ def check_vectors(
             fix = f"save the complete model, without wrappers: model.save_pretrained(FOLDER), or {SAVE} for open_clip"
             raise BadInput(f"{some}{has})", fix=fix)
     apart = np.linalg.norm((alone - together) / length, axis=1)
-    if (apart > AGREE[precision]).any():  # False for NaN, which callers name by their ids
+    if (apart > MAX_DISTANCE[precision]).any():  # False for NaN, which callers name by their ids
         of = f"{what} encodes an item differently if other items are in its batch (distance {apart.max():.2g})"
         raise BadInput(of, fix=fix)

@@ -27,9 +27,9 @@ from . import influence
 from .influence import Block, Out
 from .rankings import Group, Ranking, Together, together
 
-MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
-ALL_SCORES = 8 << 20  # of the blocks of all threads together
-MOST_QUERIES = 2048
+MAX_BLOCK_SCORES, MIN_BLOCK_SCORES = 1 << 21, 1 << 19  # scores of a block of queries
+MAX_SCORES = 8 << 20  # of the blocks of all threads
+MAX_BLOCK_QUERIES = 2048
 
 Range = tuple[int, int]  # of the queries of the first ranking
 Outs = Mapping[Ranking, Out]
@@ -95,7 +95,7 @@ def blocks(
         queries: a range of the queries of the first ranking, None for all of them.
     """
     first = rankings[0]
-    piece = min(max(1, block_scores(threads) // len(first.gallery)), MOST_QUERIES)
+    piece = min(max(1, block_scores(threads) // len(first.gallery)), MAX_BLOCK_QUERIES)
     most = block or piece
     if isinstance(ranked, Tops):
         lists = {ranking: candidates_of(ranking, ranked) for ranking in rankings}
@@ -150,7 +150,7 @@ def ranges(n: int, most: int, multiple: int = 1) -> Sequence[Range]:
 
 def block_scores(threads: int) -> int:
     """How many scores a block has, so that the blocks of all threads stay within a fixed memory."""
-    return min(max(ALL_SCORES // threads, LEAST_SCORES), MOST_SCORES)
+    return min(max(MAX_SCORES // threads, MIN_BLOCK_SCORES), MAX_BLOCK_SCORES)
 
 
 def of_lists(lists: Mapping[Ranking, Tops], first: Ranking, queries: Range) -> dict[Ranking, Tops]:

@@ -39,11 +39,11 @@ from ..relevance.gains import Gains
 from ..types import Bool, Float, Ids, Int, Tops, Vectors
 from .rankings import Group, Ranking, is_tau, pseudo_positives
 
-MIN_SAMPLED_QUERIES = 200  # in the sample that influences are computed from
-MAX_PLACES = 100_000  # of all lists of the sample
-MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
-MAX_LABEL_DISTANCE = 2.0**18  # label distances beyond it have no influence
-TOGETHER = 1 << 19  # items of lists from which images are left out together
+MIN_SAMPLED_QUERIES = 200  # influences are computed from a sample of at least this many queries
+MAX_SAMPLE_PLACES = 100_000  # list entries in the sample
+MAX_SAMPLE_PLACES_TAU = 250_000  # the same for Kendall's tau, which needs less time an image
+MAX_LABEL_DISTANCE = 2.0**18  # larger label distances have no influence
+BATCH_ITEMS = 1 << 19  # list entries processed at a time when images are left out
 
 Array = npt.NDArray[Any]
 
@@ -88,7 +88,7 @@ class Out:
     def queries(self, metric: Metric) -> int:
         """How many queries the sample of a metric has; the longer its lists, the less one image matters in each."""
         depth = min(max(metric.k or self.gallery, pseudo_positives(metric)), self.gallery)
-        most = MAX_PLACES_OF_TAU if is_tau(metric) else MAX_PLACES
+        most = MAX_SAMPLE_PLACES_TAU if is_tau(metric) else MAX_SAMPLE_PLACES
         return min(max(MIN_SAMPLED_QUERIES, most // depth), len(self.place))
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:
@@ -181,7 +181,7 @@ def _add_top(block: Block, found: Retrieved, group: Group, metrics: Sequence[Met
     images += [block.ranking.image_at[found.best[rows, : min(k, group.ideal)]]] if group.ideal else []
     images += [] if found.largest is None else [found.largest[rows, : group.pseudo_positives]]
     row, image = _distinct(np.concatenate(images, axis=1), query_image[block.start + rows])
-    step = max(1, TOGETHER // (k + block.ranking.spare))
+    step = max(1, BATCH_ITEMS // (k + block.ranking.spare))
     for at in range(0, len(row), step):
         query, left_out = rows[row[at : at + step]], image[at : at + step]
         left = computed(metrics, _without(block, found, group, k, query, left_out), len(query))
@@ -258,7 +258,7 @@ def _add_tau(block: Block, found: Retrieved, m: Metric, out: Out) -> None:
     """Kendall's tau of the top k."""
     rows = out.sampled(m, block.start, block.stop)
     k = min(m.k or found.items.shape[1], found.items.shape[1])
-    step = max(1, TOGETHER // k)
+    step = max(1, BATCH_ITEMS // k)
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
         count = np.minimum(found.ranking.count[some], k)
@@ -272,9 +272,9 @@ def _add_tau(block: Block, found: Retrieved, m: Metric, out: Out) -> None:
         out.add([m], query, image[other], out.values[m][query][:, None] - left)
 
 
-SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
-NONE = np.iinfo(np.int32).max  # place of an item that is not among the best
-SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed
+MAX_GALLERY_PER_GAIN = 16  # if more than one gain in so many is read, complete rows are computed
+NOT_AMONG_BEST = np.iinfo(np.int32).max  # place of an item that is not among the best
+MAX_SPAN_PER_QUERY = 8  # rows of gains are computed in one call if at least one row in so many is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ class Retrieved:
         ideals: (query,) int64 number of ``best``: candidates, and items with a gain that cannot be retrieved.
         largest: (query, largest) int64 images, each of an item with the largest gains or itself one, descending.
         size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
-        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NONE``.
+        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NOT_AMONG_BEST``.
 
     ``largest``, ``size`` and ``place`` are made for metrics of pseudo-positives, by ``Block.with_positives``.
     """
@@ -366,7 +366,7 @@ class Block:
         from ..rank import sort_kernels
 
         gallery = len(self.ranking.gallery)
-        few = gallery // SPARSE if self.gains.rows_affordable else gallery
+        few = gallery // MAX_GALLERY_PER_GAIN if self.gains.rows_affordable else gallery
         listed = items >= 0
         items = np.maximum(items, 0)
         if self._rows is None and items.shape[1] < few:
@@ -446,7 +446,7 @@ class Block:
         # without pseudo-positives a query has the value 0, unless it has no candidates either
         number = np.maximum(found.size.sum(axis=1), found.candidates > 0)
         count = np.where(number > 0, ranking.count, 0)
-        return replace(ranking, count=count, pseudo_positive=found.place < NONE, pseudo_positives=number)
+        return replace(ranking, count=count, pseudo_positive=found.place < NOT_AMONG_BEST, pseudo_positives=number)
 
     def with_positives(self, found: Retrieved, group: Group, spare: int = 0) -> Retrieved:
         """The same with ``largest``: as many as there are pseudo-positives, and ``spare`` more."""
@@ -506,7 +506,7 @@ class Block:
 def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
     """(query, gallery) float32 gains of some queries with some items, both ascending indices of the split."""
     first, last = int(queries[0]), int(queries[-1]) + 1
-    if last - first > SCATTERED * len(queries):
+    if last - first > MAX_SPAN_PER_QUERY * len(queries):
         rows = np.concatenate([gains.rows(q, q + 1) for q in queries.tolist()])
     else:
         rows = gains.rows(first, last)
@@ -520,13 +520,13 @@ def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
 
 
 def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, size: int) -> npt.NDArray[np.int32]:
-    """(query, depth) int32 places of items among the best (query, m) of their query, ``NONE`` where they are not.
+    """(query, depth) int32 places of items among the best (query, m) of their query, or ``NOT_AMONG_BEST``.
 
-    Items are below ``size``. Positive ones are in front of the others, which count as not among the best.
+    Items are below ``size``. Positive items come first; the others count as not among the best.
     """
-    place = np.full((len(items), size), NONE, np.int32)
+    place = np.full((len(items), size), NOT_AMONG_BEST, np.int32)
     # The others must not be written: behind the last candidate the first item is listed again.
     own = np.where(positive, best, best[:, :1])
-    rank = np.where(positive, np.arange(best.shape[1], dtype=np.int32), np.where(positive[:, :1], 0, NONE))
+    rank = np.where(positive, np.arange(best.shape[1], dtype=np.int32), np.where(positive[:, :1], 0, NOT_AMONG_BEST))
     np.put_along_axis(place, own, rank.astype(np.int32), axis=1)
     return np.take_along_axis(place, items, axis=1)

@@ -18,7 +18,7 @@ from ..metrics.values import differ_in_k
 from ..options import spell
 from ..types import BOTH, EVERYTHING, Both, Candidates, Int, TestSet, Which
 
-DEEPEST = 100  # of metrics for which every image of the top k is left out once
+MAX_INFLUENCE_DEPTH = 100  # up to this k, every image of the top k is left out once
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,9 +215,9 @@ def together(rankings: Sequence[Ranking]) -> list[Together]:
 def has_influence(metric: Metric) -> bool:
     """Whether the influence of the images as candidates is computed for a graded metric.
 
-    It is for Kendall's tau, and for metrics of the top k that read no deeper than ``DEEPEST``.
+    It is for Kendall's tau, and for metrics of the top k that read no deeper than ``MAX_INFLUENCE_DEPTH``.
     """
-    return is_tau(metric) or (metric.family.depth == "k" and (metric.k or 1) <= DEEPEST)
+    return is_tau(metric) or (metric.family.depth == "k" and (metric.k or 1) <= MAX_INFLUENCE_DEPTH)
 
 
 def is_tau(metric: Metric) -> bool:

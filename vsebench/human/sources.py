@@ -16,7 +16,7 @@ from ..types import Float, Int, TestSet
 from .protocols import PairGain, Task
 
 BINARY = "binary"
-BLOCK = 1 << 20  # pairs of a call; large, as some relevances process all items for every call
+BLOCK_PAIRS = 1 << 20  # pairs in one call; large, as some gains process all items in every call
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,8 @@ def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
 
     def gain(images: Int, captions: Int) -> Float:
         with one_blas_thread():
-            starts = range(0, len(images), BLOCK)
-            parts = [gains.at(images[s : s + BLOCK], captions[s : s + BLOCK, None])[:, 0] for s in starts]
+            starts = range(0, len(images), BLOCK_PAIRS)
+            parts = [gains.at(images[s : s + BLOCK_PAIRS], captions[s : s + BLOCK_PAIRS, None])[:, 0] for s in starts]
         return np.concatenate(parts).astype(np.float64)
 
     return OfPairs(name, gain, tuple(gains.settings.items()))

@@ -42,14 +42,14 @@ def _above(order: GainOrder, tied: Bool, count: Int) -> tuple[npt.NDArray[np.int
     from . import tau_kernels as kernels
 
     width = max(int(count.max(initial=0)), 1)
-    chunks = -(-width // int(kernels.PLACES))
+    chunks = -(-width // int(kernels.CHUNK_PLACES))
     behind = np.zeros((8, 8), np.uint16)
     behind[np.triu_indices(8, 1)] = 1
-    groups, words = (np.empty(chunks * n, np.uint16) for n in (kernels.GROUPS, kernels.WORDS))
+    groups, words = (np.empty(chunks * n, np.uint16) for n in (kernels.CHUNK_GROUPS, kernels.CHUNK_WORDS))
     net, same = (np.empty(tied.shape, np.int32) for _ in range(2))
     kernels.above(
         order.items, order.gains, order.listed, tied, count.astype(np.int64), np.empty((chunks, 2), np.uint64),
-        np.empty(chunks * kernels.WORDS, np.uint64), groups, words, groups.view(np.uint64), words.view(np.uint64),
+        np.empty(chunks * kernels.CHUNK_WORDS, np.uint64), groups, words, groups.view(np.uint64), words.view(np.uint64),
         behind.view(np.uint64), np.empty(width, np.uint32), np.empty((3, width), np.int32), net, same,
     )  # fmt: skip
     return net, same

@@ -19,10 +19,10 @@ import numpy as np
 
 from ..numeric import compiled as nb
 
-WORDS = 128  # of a chunk: four parts of eight groups of four words
-PLACES = np.uint32(64 * WORDS)
-GROUPS = 32  # of a chunk
-BEHIND = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
+CHUNK_WORDS = 128  # words per chunk: four parts of eight groups of four words
+CHUNK_PLACES = np.uint32(64 * CHUNK_WORDS)
+CHUNK_GROUPS = 32  # groups per chunk
+LAST_THREE = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
 
 
 @nb.njit(nogil=True)
@@ -34,7 +34,7 @@ def _above(place, chunks, bits, groups, words):
     v = (v & np.uint64(0x3333333333333333)) + ((v >> np.uint64(2)) & np.uint64(0x3333333333333333))
     v = (v + (v >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     inside = (v * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    c = place // PLACES
+    c = place // CHUNK_PLACES
     part = (chunks[c, 1] >> np.uint64(((w >> np.uint32(5)) & np.uint32(3)) << np.uint32(4))) & np.uint64(0xFFFF)
     return np.uint32(chunks[c, 0] + part + inside) + np.uint32(groups[w >> np.uint32(2)]) + np.uint32(words[w])
 
@@ -48,12 +48,12 @@ def _add(place, chunks, bits, groups, words, behind):
     """
     w = place >> np.uint32(6)
     bits[w] |= np.uint64(1) << np.uint64(place & np.uint32(63))
-    words[w >> np.uint32(2)] += BEHIND << np.uint64((w & np.uint32(3)) << np.uint32(4))
+    words[w >> np.uint32(2)] += LAST_THREE << np.uint64((w & np.uint32(3)) << np.uint32(4))
     g, p = (w >> np.uint32(2)) & np.uint32(7), w >> np.uint32(5)
     groups[p << np.uint32(1)] += behind[g, 0]
     groups[(p << np.uint32(1)) + np.uint32(1)] += behind[g, 1]
-    c = place // PLACES
-    chunks[c, 1] += BEHIND << np.uint64((p & np.uint32(3)) << np.uint32(4))
+    c = place // CHUNK_PLACES
+    chunks[c, 1] += LAST_THREE << np.uint64((p & np.uint32(3)) << np.uint32(4))
 
 
 @nb.njit(nogil=True)
@@ -132,7 +132,7 @@ def above(
                 for m in range(j + 1, i + 1):
                     p = np.uint32(row[m])
                     _add(p, chunks, bits, groups_of, words_of, behind)
-                    for c in range(np.int64(p // PLACES) + 1, chunks.shape[0]):
+                    for c in range(np.int64(p // CHUNK_PLACES) + 1, chunks.shape[0]):
                         chunks[c, 0] += np.uint64(1)
                 if i - j == 1:
                     p = np.uint32(row[i])

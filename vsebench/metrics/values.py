@@ -15,7 +15,7 @@ from ..types import Float, Int, Vectors
 from .declare import Metric
 from .graded_ranking import GradedRanking, up_to
 
-HIGHEST = 60  # grade whose gain 2^g - 1, and sums of it, float64 holds to the last digit of a metric
+MAX_GRADE = 60  # float64 still computes metrics of gains 2^g - 1 exactly
 
 
 def without_negative() -> str:
@@ -55,12 +55,12 @@ def linear(metric: Metric) -> Metric:
 def exponential(metric: Metric, grades: npt.NDArray[Any]) -> Float:
     """The gains 2^g - 1 of grades g, float64 of the same shape.
 
-    Raises BadInput for grades other than 0, 1, ..., ``HIGHEST``.
+    Raises BadInput for grades other than 0, 1, ..., ``MAX_GRADE``.
     """
-    whole = (grades == np.floor(grades)) & (grades >= 0) & (grades <= HIGHEST)
+    whole = (grades == np.floor(grades)) & (grades >= 0) & (grades <= MAX_GRADE)
     if not whole.all():
         what = f"{metric}: a gain of '{metric.view}' is {float(grades[~whole][0])!r}, but it takes integers"
-        raise BadInput(f"{what} from 0 to {HIGHEST}", fix=f"leave out gain=exp: {linear(metric)}")
+        raise BadInput(f"{what} from 0 to {MAX_GRADE}", fix=f"leave out gain=exp: {linear(metric)}")
     return np.ldexp(1.0, grades.astype(np.int64)) - 1.0
 
 

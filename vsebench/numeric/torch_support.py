@@ -11,9 +11,9 @@ import torch
 from ..errors import DeviceFault, DeviceMemory, first_line, is_of_torch
 from ..options import spell
 
-SHARES = (1, 8)  # of what is computed together, one after the other where the device has too little memory
+DIVISORS = (1, 8)  # batch sizes to try: complete, then an eighth if the device runs out of memory
 # Of errors that are no OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
-WANT = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
+OUT_OF_MEMORY = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 Made = TypeVar("Made")
 
 
@@ -27,7 +27,7 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
     Raises:
         DeviceMemory: the memory is not enough for the smaller pieces either.
     """
-    for share in SHARES:
+    for share in DIVISORS:
         try:
             return work(share)
         except RuntimeError as error:
@@ -63,7 +63,7 @@ def device_faults(device: Any) -> Iterator[None]:
 
 def is_want(error: RuntimeError) -> bool:
     """Whether an error of torch is want of memory."""
-    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in WANT)
+    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 def full_precision() -> Callable[[], None]:

@@ -33,7 +33,7 @@ from .parts import Parts
 from .sentence import load_sentence_transformers
 
 BATCH = 64  # images or captions
-TRIED_IMAGES = (((64, 48), "gray"), ((40, 90), "navy"))
+TEST_IMAGES = (((64, 48), "gray"), ((40, 90), "navy"))
 READERS = min(8, os.cpu_count() or 1)  # threads that read images
 Progress = Callable[[int, int], None]
 
@@ -160,7 +160,7 @@ def known(model: PathLike) -> names.Named:
     """The model that is meant; raises UsageError and MissingPackage."""
     named = names.find(os.fspath(model))
     if named is None:
-        raise UsageError(f"'{model}' is not a known model", fix=f"give {names.HOW}")
+        raise UsageError(f"'{model}' is not a known model", fix=f"give {names.MODEL_FORMS}")
     names.require(named)
     return named
 
@@ -216,7 +216,7 @@ class Loaded:
 
         encoder = self.encoder
         some = of_each_length(captions)
-        images = [encoder.prepare(blank("RGB", size, colour)) for size, colour in TRIED_IMAGES]
+        images = [encoder.prepare(blank("RGB", size, colour)) for size, colour in TEST_IMAGES]
         for vectors, items in ((encoder.captions, some), (encoder.images, images)):
             check_vectors(vectors, items, encoder.weights, f"model '{self.title}'", self.choices.precision)
 

@@ -13,7 +13,7 @@ from ..files.regular import expanded
 
 OPEN_CLIP, SENTENCE = "open_clip", "sentence-transformers"
 MODULES = {OPEN_CLIP: "open_clip", SENTENCE: "sentence_transformers"}
-HOW = "open_clip:NAME/WEIGHTS, sentence-transformers:NAME, or the folder of a model"
+MODEL_FORMS = "open_clip:NAME/WEIGHTS, sentence-transformers:NAME, or the folder of a model"
 # The files by which the folder of a model is recognised.
 OPEN_CLIP_FILE, SENTENCE_FILES = "open_clip_config.json", ("modules.json", "config.json")
 ADAPTER_FILE = "adapter_config.json"  # of peft
@@ -69,15 +69,17 @@ def find(model: str) -> Named | None:
         found = _library_of(folder)
         return None if found is None else Named(found, str(folder), folder=True)
     if not rest.strip():
-        raise UsageError(f"'{model}' is not the name of a model", fix=f"give {HOW}")
+        raise UsageError(f"'{model}' is not the name of a model", fix=f"give {MODEL_FORMS}")
     folder = expanded(rest)
     if folder.is_dir():
         if (library == OPEN_CLIP) != (_library_of(folder) == OPEN_CLIP) or _library_of(folder) is None:
             files = OPEN_CLIP_FILE if library == OPEN_CLIP else " and no ".join(SENTENCE_FILES)
-            raise BadInput(f"this folder has no model of {library} (no {files})", where=folder, fix=f"give {HOW}")
+            raise BadInput(
+                f"this folder has no model of {library} (no {files})", where=folder, fix=f"give {MODEL_FORMS}"
+            )
         return Named(library, str(folder), folder=True)
     if rest.startswith((".", "/", "~")):
-        raise BadInput("folder not found", where=rest, fix=f"give {HOW}")
+        raise BadInput("folder not found", where=rest, fix=f"give {MODEL_FORMS}")
     return _of_open_clip(rest) if library == OPEN_CLIP else Named(library, rest)
 
 

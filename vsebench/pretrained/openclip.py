@@ -14,7 +14,7 @@ from .choices import PRECISIONS, Choices, context_of
 from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity
 from .names import FIX, HUB, Named
 
-QUICK = "-quickgelu"  # the ending of models with OpenAI's approximation of GELU
+QUICKGELU_ENDING = "-quickgelu"  # models with OpenAI's approximation of GELU
 
 
 def load_open_clip(named: Named, device: str, choices: Choices) -> Encoder:
@@ -87,7 +87,11 @@ def _check(named: Named, open_clip: Any) -> None:
             raise unknown(f"weights of {named.name}", named.weights, tags)
         return
     # open_clip only warns, and the vectors are worse. Where the other variant has no such weights, its table is wrong.
-    other = named.name.removesuffix(QUICK) if named.name.endswith(QUICK) else f"{named.name}{QUICK}"
+    other = (
+        named.name.removesuffix(QUICKGELU_ENDING)
+        if named.name.endswith(QUICKGELU_ENDING)
+        else f"{named.name}{QUICKGELU_ENDING}"
+    )
     activation = bool((open_clip.get_model_config(named.name) or {}).get("quick_gelu"))
     if bool(cfg.get("quick_gelu")) != activation and open_clip.get_pretrained_cfg(other, named.weights):
         what = f"the weights '{named.weights}' were trained with another activation (GELU) than {named.name} has"

@@ -24,9 +24,9 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
-from ..types import EVERYTHING, NONE, Bool, Both, Candidates, Float, Int, Observation, Ranks, Relevance
+from ..types import EVERYTHING, NO_INDICES, Bool, Both, Candidates, Float, Int, Observation, Ranks, Relevance
 from . import kernels
-from .order import PART, REFERENCE, TOGETHER, Lists, Order, exact_scores, listed, top_lists
+from .order import BLOCK_SCORES, GROUP_QUERIES, REFERENCE, Lists, Order, exact_scores, listed, top_lists
 from .ranks import ranks_from_counts
 from .scorers import Range, Scorer, System
 from .ties import check_ties
@@ -35,12 +35,12 @@ from .tops import ranks as ranks_of_lists
 
 Array = npt.NDArray[Any]
 TILE_COLUMNS = 1280
-TILE_BYTES = 64 << 20  # of all tiles together
-STRIP, STRIP_BYTES = TOGETHER, 4 << 20  # columns of a tile that are transposed together, and their size
-OPEN = 1 << 16  # pairs that a thread compares by canonical score together
-MAX_COUNTED_PAIRS = 64  # of a query, relevant or excluded; queries with more are ordered
+TILE_BYTES = 64 << 20  # of all tiles
+STRIP_COLUMNS, STRIP_BYTES = GROUP_QUERIES, 4 << 20  # columns of a tile transposed at a time, and their size
+BATCH_PAIRS = 1 << 16  # pairs compared by canonical score at a time, by one thread
+MAX_COUNTED_PAIRS = 64  # relevant or excluded pairs of a query; with more, the query is ordered
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
-ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
+ORDERED_BYTES = 48  # memory for an ordered query, and for a score
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def count(
     sides = [_Side(scorer, own, threads, dense) for scorer, own in zip(system.both, targets, strict=True)]
     pairs, ordered = (sum(size) for size in zip(*(one.sizes for one in sides), strict=True))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
-    require((ordered + bool(ordered) * threads * PART) * ORDERED_BYTES)
+    require((ordered + bool(ordered) * threads * BLOCK_SCORES) * ORDERED_BYTES)
     rows, columns = (one.counters() for one in sides)
     scan = scan or scan_tiles
     of_rows, of_columns = [*rows, *beside[0]], [*columns, *beside[1]]
@@ -207,7 +207,7 @@ def taken(relevance: Relevance, rows: Bool) -> Relevance:
     items = relevance.items[rows[relevance.query_of]]
     return replace(
         relevance, queries=relevance.queries[rows], indptr=indptr, items=items, missing=relevance.missing[rows],
-        without=NONE,
+        without=NO_INDICES,
     )  # fmt: skip
 
 
@@ -216,11 +216,11 @@ def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: i
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
     gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
     step, jobs = (
-        min(order.together(gallery, gallery), max(1, PART // gallery)),
+        min(order.together(gallery, gallery), max(1, BLOCK_SCORES // gallery)),
         list[tuple[list[Targets], Int]](),
     )
     for group in (galleries, *([t] for t in dense if t.candidates.allowed is not None)):
-        queries = np.unique(np.concatenate([NONE, *(t.relevance.queries for t in group)]))
+        queries = np.unique(np.concatenate([NO_INDICES, *(t.relevance.queries for t in group)]))
         jobs += [(group, queries[a : a + step]) for a in range(0, len(queries), step)]
 
     def work(job: tuple[list[Targets], Int]) -> None:
@@ -248,7 +248,7 @@ def make_counters(scorer: Scorer, targets: Sequence[Targets], threads: int) -> l
 def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int]:
     """(row, column) size of a tile, such that the tiles of all threads, and a strip of each, fit a fixed memory."""
     width = min(TILE_COLUMNS, shape[1])
-    most = min(TILE_BYTES // threads // (itemsize * width), STRIP_BYTES // (itemsize * STRIP))
+    most = min(TILE_BYTES // threads // (itemsize * width), STRIP_BYTES // (itemsize * STRIP_COLUMNS))
     return max(1, min(shape[0], most)), width
 
 
@@ -276,7 +276,7 @@ def scan_tiles(
 
     def worker(thread: int) -> Callable[[tuple[int, int]], None]:
         buffer = np.empty(height * width, scorer.dtype)
-        turned = np.empty(height * min(width, STRIP) * bool(columns), scorer.dtype)
+        turned = np.empty(height * min(width, STRIP_COLUMNS) * bool(columns), scorer.dtype)
 
         def work(corner: tuple[int, int]) -> None:
             r0, c0 = corner
@@ -285,8 +285,8 @@ def scan_tiles(
             scorer.tile(slice(r0, r1), slice(c0, c1), tile)
             for one in rows:
                 one.add(tile, r0, c0, thread)
-            for a in range(0, c1 - c0, STRIP) if columns else ():
-                b = min(a + STRIP, c1 - c0)
+            for a in range(0, c1 - c0, STRIP_COLUMNS) if columns else ():
+                b = min(a + STRIP_COLUMNS, c1 - c0)
                 strip = turned[: (b - a) * (r1 - r0)].reshape(b - a, r1 - r0)
                 kernels.transpose(tile, a, b, strip)
                 for one in columns:
@@ -375,7 +375,7 @@ class Counter:
         t, counts = self.pairs, self.counts[:, part]
         if t.indptr[q0] == t.indptr[q0 + len(tile)]:
             return
-        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, OPEN), np.int64)
+        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, BATCH_PAIRS), np.int64)
         while at[0] < len(tile):
             n = kernels.count(tile, q0, g0, at, t.indptr, t.item, t.high, t.low, t.first, t.last, *counts, pair, other)
             if n:

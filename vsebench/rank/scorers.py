@@ -62,10 +62,10 @@ def exact_pairs(
     return out
 
 
-BLOCK = 1 << 22  # scores read together
-SQUARE = 256  # rows and columns of a matrix copied together
-SOME = 4096  # items that float64 products are made with together
-PIECE = 1 << 18  # scores that a thread computes together
+BLOCK_SCORES = 1 << 22  # scores read at a time
+COPY_SIDE = 256  # rows and columns of a matrix copied at a time
+WIDE_COLUMNS = 4096  # columns of a block of float64 products
+THREAD_SCORES = 1 << 18  # scores computed by a thread at a time
 Range = tuple[int, int]  # (first, last + 1)
 Some = Int | slice  # rows or columns: indices, or a range
 
@@ -330,9 +330,9 @@ class Matrix:
         given = self.scores[rows, columns]
         if out is None:
             return np.asarray(given, np.result_type(given.dtype, np.float64 if wide else np.float32))
-        for r in range(0, len(out), SQUARE):  # squares that fit the cache: the given array may be a transposed one
-            for c in range(0, out.shape[1], SQUARE):
-                square = slice(r, r + SQUARE), slice(c, c + SQUARE)
+        for r in range(0, len(out), COPY_SIDE):  # squares that fit the cache: the given array may be a transposed one
+            for c in range(0, out.shape[1], COPY_SIDE):
+                square = slice(r, r + COPY_SIDE), slice(c, c + COPY_SIDE)
                 out[square] = given[square]
         return out
 
@@ -367,21 +367,21 @@ class Matrix:
     def magnitude(self) -> float:
         """The largest absolute value of a finite entry."""
         rows = self.scores.T if self.scores.flags.f_contiguous else self.scores
-        step = max(1, BLOCK // rows.shape[1])
+        step = max(1, BLOCK_SCORES // rows.shape[1])
         blocks = (np.abs(rows[start : start + step], dtype=np.float64) for start in range(0, len(rows), step))
         return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
 
 
 def rows_of(scorer: Scorer, rows: Some, *, wide: bool = False) -> npt.NDArray[Any]:
     """(row, column) scores of some rows with all columns, as ``Scorer.tile``; wide ones in pieces."""
-    return _rows(scorer, rows, SOME if wide else scorer.shape[1], wide, map)
+    return _rows(scorer, rows, WIDE_COLUMNS if wide else scorer.shape[1], wide, map)
 
 
 def rows_in_threads(scorer: Scorer, rows: Int, *, wide: bool = False) -> npt.NDArray[Any]:
     """As ``rows_of``, in pieces of the gallery that threads compute; for a BLAS of one thread."""
     if isinstance(scorer, Dot):
         scorer.scales  # noqa: B018 (once, and not in every thread)
-    return _rows(scorer, rows, max(1, PIECE // max(1, len(rows))), wide, each)
+    return _rows(scorer, rows, max(1, THREAD_SCORES // max(1, len(rows))), wide, each)
 
 
 def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., Iterable[Any]]) -> npt.NDArray[Any]:

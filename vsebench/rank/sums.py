@@ -19,9 +19,9 @@ from ..errors import BadInput, UsageError
 from ..memory import require
 from ..options import spell
 from ..types import Float, Int, Vectors
-from .scorers import BLOCK, Dot, Matrix, Scorer, rows_of
+from .scorers import BLOCK_SCORES, Dot, Matrix, Scorer, rows_of
 
-ROWS = 1 << 14  # vectors in float64 at a time
+BLOCK_ROWS = 1 << 14  # vectors converted to float64 at a time
 Factor = tuple[Vectors, Float | None]  # (item, dim) and a factor of every item, None for 1
 Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (row,) and (column,) factors of a product
 
@@ -101,8 +101,8 @@ def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
     if scale is None:
         return x, None
     high, low = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
-    for start in range(0, len(x), ROWS):
-        part = slice(start, start + ROWS)
+    for start in range(0, len(x), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
         product = x[part] * scale[part, None]
         high[part] = product
         low[part] = product - high[part]
@@ -115,7 +115,7 @@ def blocks(scorer: Scorer) -> Iterator[tuple[int, Float]]:
     Items with equal vectors have equal scores: a BLAS may round their products differently.
     """
     rows, columns = scorer.shape
-    step = max(1, BLOCK // columns)
+    step = max(1, BLOCK_SCORES // columns)
     (copy, of), (item, equal) = (_copies(scorer, side) for side in (0, 1))
     kept = dict[int, Float]()  # scores of rows that occur again
     again = set(of.tolist())

@@ -14,7 +14,7 @@ import numpy as np
 from ..types import EVERYTHING, UNRANKED, Bool, Candidates, Int, Ranks, Relevance, Tops
 from .ranks import ranks_from_counts
 
-TOGETHER = 1 << 20  # entries of lists that are read together
+BLOCK_ENTRIES = 1 << 20  # list entries read at a time
 
 
 class Placed(NamedTuple):
@@ -123,7 +123,7 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     counts, listed = np.zeros((3, len(relevance.items)), np.int64), np.zeros(len(relevance.items), np.bool_)
     depth, step = (
         np.zeros(len(lists.start) - 1, np.int64),
-        max(1, TOGETHER // max(int(lists.depth.max(initial=1)), 1)),
+        max(1, BLOCK_ENTRIES // max(int(lists.depth.max(initial=1)), 1)),
     )
     counts[0] = lists.gallery  # behind all that are listed
     for a in range(0, len(depth), step):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..files.regular import expanded
 from ..log import note
-from ..types import NONE, Bool, Both, Candidates, Float, Int, Relevance, Vectors
+from ..types import NO_INDICES, Bool, Both, Candidates, Float, Int, Relevance, Vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -291,7 +291,7 @@ class Grades:
 
 
 def of_pairs(
-    name: str, shape: tuple[int, int], query: Int, item: Int, grade: Float | None = None, judged: Int = NONE,
+    name: str, shape: tuple[int, int], query: Int, item: Int, grade: Float | None = None, judged: Int = NO_INDICES,
     where: str | Path | None = None,
 ) -> Grades:  # fmt: skip
     """The grades of judged pairs in any order.

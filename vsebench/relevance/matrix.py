@@ -22,7 +22,7 @@ from ..types import BOTH, Ids, Int, TestSet, Vectors, Which
 from .gains import Gains, Values
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
-CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
+CHUNK_NUMBERS = 1 << 22  # checked at a time, so that a memory-mapped file is never copied completely
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = 
     """
     digest = hashlib.sha256(f"{values.shape} {values.dtype.str}".encode())
     largest = np.finfo(np.float32).max
-    step = max(1, CHUNK // max(values.shape[1], 1))
+    step = max(1, CHUNK_NUMBERS // max(values.shape[1], 1))
     smallest, binary = np.inf, True
     for start in range(0, len(values), step):
         block = np.ascontiguousarray(values[start : start + step])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
-BLOCK = 1 << 22  # entries of a matrix read at a time
+BLOCK_ENTRIES = 1 << 22  # matrix entries read at a time
 OfSide = tuple[Which, Grades]
 
 
@@ -66,7 +66,7 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
     with logged() as log:
         values = spec.path or numbers(spec.values, spec.what)
         gains = of_matrix(test, values, spec.settings.get("rows", "auto"), turned * (spec.holds == DIRECTIONS[1]))
-    step = max(1, BLOCK // gains.shape[1])
+    step = max(1, BLOCK_ENTRIES // gains.shape[1])
     rows = [gains.rows(i, min(i + step, len(test.rows))) for i in range(0, len(test.rows), step)]
     notes = [note for note in log.notes if log.weights[note] != "detail"]
     grades = vstack([csr_array(some, dtype=np.float64) for some in rows], format="csr")

@@ -30,7 +30,7 @@ from .folder import (
     ABOUT,
     CAPTIONS,
     FACTS_KIND,
-    HEADER,
+    HEADER_BYTES,
     SCENES,
     SCHEMA,
     arrays,
@@ -48,17 +48,17 @@ from .regions import regions
 from .render import render
 from .sample import Draws, scenes
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
-from .settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
+from .settings import GENERATOR_VERSION, PARTS, Part, Settings, of_split, parse, split_name
 from .store import StoredScenes, caption_line, open_scenes, scene_line
 from .wording import captions
 from .world import Scene
 
 Progress = Callable[[int, int], None]
-TEXT = 3_500  # bytes of an image in the files of lines and in the splits
-REGIONS = 12  # of an image, at most on average
-CAPTION_MEMORY = 800  # bytes of a caption while its split is stored
-LONGEST_NAME = 200  # characters; the names of files are longer, and may have 255
-STEP = 20  # images between two reports of progress
+TEXT_BYTES = 3_500  # bytes per image in the line files and in the splits
+MAX_MEAN_REGIONS = 12  # regions per image
+CAPTION_BYTES = 800  # memory per caption while its split is stored
+MAX_NAME_LENGTH = 200  # characters; file names add to it and may have 255
+PROGRESS_STEP = 20  # images between two reports of progress
 
 
 @public
@@ -141,8 +141,8 @@ def build(settings: Settings, *, replace: bool = False, progress: Progress | Non
         DiskError: another process builds it, there is too little space, or the system refuses to write.
     """
     name = settings.name
-    if len(name) > LONGEST_NAME:
-        what = f"'{name[:80]}...' has {len(name)} characters; names of scenes have at most {LONGEST_NAME}"
+    if len(name) > MAX_NAME_LENGTH:
+        what = f"'{name[:80]}...' has {len(name)} characters; names of scenes have at most {MAX_NAME_LENGTH}"
         raise UsageError(what, fix="give numbers with fewer digits")
     folder = folder_of(name)
     if not replace and _is_built(name) and not _unstored(name):
@@ -174,13 +174,13 @@ def _check_room(settings: Settings) -> None:
     """Refuse what does not fit on the disk, or its splits into memory."""
     row = sum(prod(shape) * int(descr[-1]) for descr, shape in arrays(settings).values())
     facts, regions = (prod(arrays(settings)[f][1]) for f in ("facts.npy", "regions.npy"))
-    needed = settings.images * (row + 4 * facts + REGIONS * 4 * (regions + 4) + TEXT)
+    needed = settings.images * (row + 4 * facts + MAX_MEAN_REGIONS * 4 * (regions + 4) + TEXT_BYTES)
     free = shutil.disk_usage(root()).free
     if needed > free:
         what = f"'{settings.name}' needs about {size(needed)} of disk space, but {size(free)} are free"
         fix = "free space, set VSEBENCH_CACHE to a folder on another disk, or build fewer or smaller images"
         raise DiskError(what, where=root(), fix=fix)
-    require(CAPTIONS_AN_IMAGE * max(settings.sizes.values()) * CAPTION_MEMORY, fix="build fewer images")
+    require(CAPTIONS_AN_IMAGE * max(settings.sizes.values()) * CAPTION_BYTES, fix="build fewer images")
 
 
 def _write_files(partial: Path, settings: Settings, progress: Progress | None) -> None:
@@ -189,14 +189,14 @@ def _write_files(partial: Path, settings: Settings, progress: Progress | None) -
     with contextlib.ExitStack() as stack:
         streams = {file: stack.enter_context((partial / file).open("wb")) for file in (*shapes, SCENES, CAPTIONS)}
         for file in shapes:
-            streams[file].write(bytes(HEADER))
+            streams[file].write(bytes(HEADER_BYTES))
         streams["region_start.npy"].write(bytes(8))
         for image, scene in enumerate(scenes(settings)):
-            if progress is not None and image % STEP == 0:
+            if progress is not None and image % PROGRESS_STEP == 0:
                 progress(image, settings.images)
             count = add_image(streams, settings, image, scene, count)
         for file, (descr, shape) in shapes.items():
-            rows = (streams[file].tell() - HEADER) // (prod(shape) * int(descr[-1]))
+            rows = (streams[file].tell() - HEADER_BYTES) // (prod(shape) * int(descr[-1]))
             streams[file].seek(0)
             streams[file].write(header(descr, (rows, *shape)))
         for stream in streams.values():
@@ -246,7 +246,7 @@ def _write_about(partial: Path, settings: Settings, count: int) -> None:
     about = {
         "schema": SCHEMA,
         "name": settings.name,
-        "generator": GENERATOR,
+        "generator": GENERATOR_VERSION,
         "settings": asdict(settings),
         "parts": {part: {"first": settings.start(part), "images": settings.sizes[part]} for part in PARTS},
         "numbers": {

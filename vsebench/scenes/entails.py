@@ -14,7 +14,7 @@ from .folder import FACTS_COUNT
 from .settings import of_split
 from .truth import Truth, fingerprint, truth_of
 
-BLOCK = 1 << 22  # pairs compared at a time
+BLOCK_PAIRS = 1 << 22  # pairs compared at a time
 
 
 @lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
@@ -29,7 +29,7 @@ def entailed(test: TestSet) -> Both[Grades]:
     """
     truth = truth_of(test)
     n, m = len(truth.scenes), len(truth.facts)
-    height = max(1, BLOCK // n)
+    height = max(1, BLOCK_PAIRS // n)
     blocks = each(lambda start: _true(truth, start, min(start + height, m)), range(0, m, height))
     count, images = (np.concatenate(x) for x in zip(*blocks, strict=True))
     captions = of_pairs("entails", (m, n), np.repeat(np.arange(m), count), images, judged=np.arange(m))

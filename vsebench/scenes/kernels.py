@@ -27,7 +27,7 @@ from .folder import (
     FACTS_MENTIONS,
     FACTS_RELATED,
     FACTS_RELATIONS,
-    MENTION,
+    MENTION_COLUMNS,
     SCENE_BACKGROUND,
     SCENE_FIRST,
     SCENE_RELATIONS,
@@ -36,9 +36,9 @@ from .folder import (
 from .world import MAX_GROUPS
 
 STRIP = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder
-NUMBER = MENTION - 1  # column of the number in a mention, and in a group
+NUMBER_COLUMN = MENTION_COLUMNS - 1  # the number in a mention, and in a group
 TWO = np.int8(2)
-WAYS = np.array(list(permutations(range(MAX_GROUPS))), np.int64)  # (way, mention) group
+ASSIGNMENTS = np.array(list(permutations(range(MAX_GROUPS))), np.int64)  # (assignment, mention) group
 
 
 @nb.njit(nogil=True)
@@ -116,16 +116,16 @@ def _matched(strip, facts, c, best, total, holds, meant, related):
     step = 1
     for free in range(2, MAX_GROUPS - mentions + 1):
         step *= free  # so many ways differ only in the groups of mentions that there are not
-    for way in range(0, len(WAYS), step):
+    for way in range(0, len(ASSIGNMENTS), step):
         for i in range(STRIP):
             total[i] = 0
         for m in range(mentions):
-            g = WAYS[way, m]
+            g = ASSIGNMENTS[way, m]
             for i in range(STRIP):
                 total[i] += holds[m, g, i]
         for k in range(relations):
             at = FACTS_RELATIONS + 3 * k
-            g, h = WAYS[way, facts[c, at + 1]], WAYS[way, facts[c, at + 2]]
+            g, h = ASSIGNMENTS[way, facts[c, at + 1]], ASSIGNMENTS[way, facts[c, at + 2]]
             for i in range(STRIP):
                 total[i] += related[k, g, h, i]
         for i in range(STRIP):
@@ -146,23 +146,23 @@ def _mention(strip, facts, c, m, holds, meant, fitting, total):
         meant: (mention, group, scene) int8; of ``m`` filled with the set of groups meant: bit g for group g.
         fitting, total: (scene,) int8, overwritten.
     """
-    first = FACTS_FIRST + m * MENTION
+    first = FACTS_FIRST + m * MENTION_COLUMNS
     stated = 0
     for g in range(MAX_GROUPS):
         for i in range(STRIP):
             holds[m, g, i] = 0
-    for a in range(NUMBER):
+    for a in range(NUMBER_COLUMN):
         said = facts[c, first + a]
         if said != UNSAID:
             stated += 1
             for g in range(MAX_GROUPS):
-                at = SCENE_FIRST + g * MENTION + a
+                at = SCENE_FIRST + g * MENTION_COLUMNS + a
                 for i in range(STRIP):
                     holds[m, g, i] += np.int8(strip[at, i] == said)
-    number = facts[c, first + NUMBER]
+    number = facts[c, first + NUMBER_COLUMN]
     if number == UNSAID:
         for g in range(MAX_GROUPS):
-            at = SCENE_FIRST + g * MENTION + NUMBER
+            at = SCENE_FIRST + g * MENTION_COLUMNS + NUMBER_COLUMN
             for i in range(STRIP):
                 meant[m, g, i] = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
         return
@@ -171,13 +171,13 @@ def _mention(strip, facts, c, m, holds, meant, fitting, total):
         fitting[i] = 0
         total[i] = 0
     for g in range(MAX_GROUPS):
-        at = SCENE_FIRST + g * MENTION + NUMBER
+        at = SCENE_FIRST + g * MENTION_COLUMNS + NUMBER_COLUMN
         for i in range(STRIP):
             fits = (holds[m, g, i] == every) & (strip[at, i] > 0)
             fitting[i] |= np.int8(1 << g) if fits else np.int8(0)
             total[i] += strip[at, i] if fits else np.int8(0)
     for g in range(MAX_GROUPS):
-        at = SCENE_FIRST + g * MENTION + NUMBER
+        at = SCENE_FIRST + g * MENTION_COLUMNS + NUMBER_COLUMN
         for i in range(STRIP):
             fits = (fitting[i] & np.int8(1 << g)) != 0
             counted = total[i] if fits else strip[at, i]

@@ -12,12 +12,12 @@ from ..errors import UsageError
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = get_args(Part)
-GENERATOR = 2  # version of what the settings generate, raised when the same settings give other bytes
-TINY = 200  # images of scenes-tiny
+GENERATOR_VERSION = 2  # raised when the same settings give other bytes
+TINY_IMAGES = 200  # images of scenes-tiny
 CAPTIONS = 5  # of an image
-MOST_IMAGES = 1_000_000
-SMALLEST_PART = 50  # images of val and of test, where there are enough
-LARGEST_PART = 5_000  # as in COCO
+MAX_IMAGES = 1_000_000
+MIN_PART_IMAGES = 50  # images of val and of test, if there are enough
+MAX_PART_IMAGES = 5_000  # as in COCO
 _NAME = re.compile(r"scenes-(tiny|[1-9]\d{0,6}k?)((?:-[a-z]+[\d.]*)*)")
 _SHARES = ("near", "wrong", "generic", "miss")
 
@@ -54,7 +54,7 @@ class Settings:
     leaks: bool = False
 
     def __post_init__(self) -> None:
-        for name, low, high in (("images", 10, MOST_IMAGES), ("size", 16, 512), ("seed", 0, 2**31 - 1)):
+        for name, low, high in (("images", 10, MAX_IMAGES), ("size", 16, 512), ("seed", 0, 2**31 - 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or not low <= value <= high:
                 raise UsageError(f"{name} is {value}", fix=f"give an integer from {low:,} to {high:,}")
@@ -72,7 +72,7 @@ class Settings:
     def name(self) -> str:
         """The name of the data set: the number of images, and every setting that is not the default."""
         count = f"{self.images // 1000}k" if self.images % 1000 == 0 else str(self.images)
-        parts = ["scenes", "tiny" if self.images == TINY else count]
+        parts = ["scenes", "tiny" if self.images == TINY_IMAGES else count]
         default = Settings(self.images)
         for field in fields(self)[1:]:
             value = getattr(self, field.name)
@@ -83,7 +83,7 @@ class Settings:
     @property
     def sizes(self) -> dict[Part, int]:
         """The number of images of every part: a tenth each for val and test, but 50 to 5,000 where that is possible."""
-        held_out = min(max(self.images // 10, min(SMALLEST_PART, self.images // 4)), LARGEST_PART)
+        held_out = min(max(self.images // 10, min(MIN_PART_IMAGES, self.images // 4)), MAX_PART_IMAGES)
         return {"train": self.images - 2 * held_out, "val": held_out, "test": held_out}
 
     def part_of(self, image: int) -> Part:
@@ -110,7 +110,7 @@ def parse(name: str) -> Settings:
         fix = "write scenes-tiny, scenes-10k or scenes-2500, and settings as in scenes-10k-seed3-size32"
         raise UsageError(f"'{name[:80]}' is not the name of scenes", fix=fix)
     count, rest = match.groups()
-    images = TINY if count == "tiny" else int(count[:-1]) * 1000 if count.endswith("k") else int(count)
+    images = TINY_IMAGES if count == "tiny" else int(count[:-1]) * 1000 if count.endswith("k") else int(count)
     known = {field.name: _READ[str(field.type)] for field in fields(Settings)[1:]}
     given: dict[str, int | float | bool] = {}
     for part in rest.split("-")[1:]:

@@ -67,8 +67,8 @@ BACK = {
     ABOVE: ("below", "below", "lower down than"),
     FRONT: ("behind", "partly covered by", "partly hidden by"),
 }
-PREPOSED = ("to the left of", "to the right of", "above", "below", "in front of", "behind")
-PLACED = ("", "", "placed", "drawn", "shown")  # passive: "a circle is drawn above a square"
+FRONTED = ("to the left of", "to the right of", "above", "below", "in front of", "behind")
+PARTICIPLES = ("", "", "placed", "drawn", "shown")  # passive: "a circle is drawn above a square"
 FRAMES = (
     "{}", "{}", "{}", "a picture of {}", "an image with {}", "this picture shows {}", "a drawing of {}",
     "the image contains {}",
@@ -146,9 +146,9 @@ def _first(facts: Facts, phrases: list[str], clause: bool, draws: Draws) -> tupl
         if len(facts.relations) > 1:
             chained = f", which {_verb(facts.mentions[1], phrases[1])} {_related(facts, 1, draws)} {phrases[2]}"
         if clause:
-            if where in PREPOSED and not chained and draws.chance(0.3):
+            if where in FRONTED and not chained and draws.chance(0.3):
                 return f"{where} {phrases[1]} there {there} {phrases[0]}", False
-            participle = "" if where.startswith("partly") else draws.pick(PLACED)
+            participle = "" if where.startswith("partly") else draws.pick(PARTICIPLES)
             return f"{phrases[0]} {f'{verb} {participle}'.strip()} {where} {phrases[1]}{chained}", True
         text = f"{phrases[0]} {where} {phrases[1]}{chained}"
     if draws.chance(0.15):

@@ -44,13 +44,13 @@ from .stored import (
 )
 
 # Usual names of the files of a declared split, for a folder.
-USUAL = {
+USUAL_FILES = {
     "coco-5k": ("dataset_coco.json", "captions_val2014.json", "captions.jsonl"),
     "f30k": ("dataset_flickr30k.json", "test.jsonl"),
 }
 RESERVED = ("custom",)
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_LISTED = [*DECLARED, *(split for found in SETS.values() for split in found.splits)]  # splits of the tables
+_TABLE_SPLITS = [*DECLARED, *(split for found in SETS.values() for split in found.splits)]  # splits of the tables
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,10 @@ class Tables(SetSource):
 
     def built(self) -> list[str]:
         """The splits that are stored, those of the tables first."""
-        found = [name for name in super().built() if name in _LISTED or _NAME.fullmatch(name)]
-        return sorted(found, key=lambda name: _LISTED.index(name) if name in _LISTED else len(_LISTED))
+        found = [name for name in super().built() if name in _TABLE_SPLITS or _NAME.fullmatch(name)]
+        return sorted(
+            found, key=lambda name: _TABLE_SPLITS.index(name) if name in _TABLE_SPLITS else len(_TABLE_SPLITS)
+        )
 
     def names(self) -> list[str]:
         """The declared splits, built or not, and all that are built."""
@@ -351,7 +353,7 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
         store(path, settle(TABLES.rows(split, captions=True), split))
     else:
         try:
-            rows = settle(_test_rows(from_file(one_file(Path(how.source), *USUAL[split.built_as])), split), split)
+            rows = settle(_test_rows(from_file(one_file(Path(how.source), *USUAL_FILES[split.built_as])), split), split)
         except BadInput as error:
             error.fix = error.fix or f"give one of: {'; '.join(split.sources)}"
             error.also("a custom data set needs another name")

@@ -249,7 +249,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     return np.argsort(at)
 
 
-OWN_IDS = "give every text its own id; save the ids of their images as image_id_of_text"
+GIVE_TEXT_IDS = "give every text its own id; save the ids of their images as image_id_of_text"
 
 
 class RepeatedIds(BadInput):
@@ -266,7 +266,7 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
             f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,
-            fix=OWN_IDS if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
+            fix=GIVE_TEXT_IDS if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
         )
 
 

@@ -115,7 +115,7 @@ def ranks(rows: Int) -> Int:
 
 Found = tuple[Int, str]  # (text,) image row of every text, and a note
 MIN_SHARE_KNOWN = 0.9  # of the ids of each side; a few shared ids may be a coincidence
-ONE_EACH = "give one image row (counted from 0) or image id for every text"
+IMAGE_OF_EVERY_TEXT = "give one image row (counted from 0) or image id for every text"
 
 
 class SidesSwapped(BadInput):
@@ -176,7 +176,7 @@ def given_owners(file: Raw) -> Found:
         what = f"image_of_text has {len(given):,} entries for {file.n_text:,} text rows"
         counts = len(given) == file.n_image and file.holds == "rows or ids"
         called = f"; call the array {OWNER_COUNTS[0]} if it has the number of texts of every image" * counts
-        raise BadInput(what, where=file.where, fix=ONE_EACH + called)
+        raise BadInput(what, where=file.where, fix=IMAGE_OF_EVERY_TEXT + called)
     numbers = file.holds != "ids" and given.dtype.kind == "i"
     as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
@@ -231,7 +231,7 @@ def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     known = max((fits for fits, _ in readings), key=np.sum)
     bad = int(known.argmin())
     what = f"image_of_text[{bad}] = {shown(given[bad])} {' and '.join(words for _, words in readings)}"
-    fix = ONE_EACH if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
+    fix = IMAGE_OF_EVERY_TEXT if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
     return BadInput(what, where=file.where, fix=fix)
 
 

@@ -32,11 +32,11 @@ COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that
 # Fields with the id of an image; the first that it has is taken. The name of the file that a table states comes before
 # the second ones, which only count the images in many data sets.
 IDS = ("cocoid", "image_id", "file_name", "filename", "image_name")
-COUNTED = ("key", "__key__", "id", "img_id", "imgid")
+NUMBER_COLUMNS = ("key", "__key__", "id", "img_id", "imgid")
 Found = tuple[int | str, str, Packed, Mapping[str, Any]]  # id, name, image, and the fields beside it in lower case
 _HUB = re.compile(r"(\w+)-\d+-of-\d+\.parquet")  # train-00000-of-00002.parquet
-_LARGEST = 1 << 20  # bytes of the captions of an image
-_AGAIN = "copy or download it again"
+_MAX_CAPTION_BYTES = 1 << 20  # captions of an image
+_COPY_AGAIN = "copy or download it again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def packed_images(path: Path) -> PackedImages | None:
     names: dict[str, str] = {}
     others: dict[str, None] = {}
     for file in files:
-        check_file(file, _AGAIN)
+        check_file(file, _COPY_AGAIN)
         for own, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
             if name in images or str(own) in names:
                 other = images[name] if name in images else images[names[str(own)]]
@@ -132,7 +132,7 @@ def _of_archive(path: Path) -> Iterator[Found]:
     images: dict[str, Packed] = {}
     texts: dict[str, tarfile.TarInfo] = {}
     fields: dict[str, dict[str, Any]] = {}
-    damaged = reading(path, "is a truncated or damaged tar archive", _AGAIN)
+    damaged = reading(path, "is a truncated or damaged tar archive", _COPY_AGAIN)
     with damaged, tarfile.open(path, "r:") as archive:
         for member in archive:
             name = member.name.removeprefix("./")
@@ -187,7 +187,7 @@ def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[
 
 def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
     where, stream = f"{path}: {name}", archive.extractfile(member)
-    if member.size > _LARGEST or stream is None:
+    if member.size > _MAX_CAPTION_BYTES or stream is None:
         raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store only captions")
     try:
         text = stream.read().decode("utf-8-sig")
@@ -204,7 +204,7 @@ def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: 
 
 
 def _bytes_at(path: Path, start: int, size: int) -> bytes:
-    with reading(path, fix=_AGAIN), path.open("rb") as stream:
+    with reading(path, fix=_COPY_AGAIN), path.open("rb") as stream:
         stream.seek(start)
         return stream.read(size)
 
@@ -224,7 +224,9 @@ def _of_table(path: Path) -> Iterator[Found]:
     if parts.get("bytes", parts.get("")) not in ("binary", "large_binary"):
         what = f"column '{column}' is {kind}, expected the bytes of image files, or a struct of bytes and path"
         raise BadInput(what, where=path, fix="store the images themselves, as a data set of the hub does")
-    texts = [lower[name] for name in (*CAPTION, *PART, *IDS, *COUNTED) if name in lower and lower[name] != column]
+    texts = [
+        lower[name] for name in (*CAPTION, *PART, *IDS, *NUMBER_COLUMNS) if name in lower and lower[name] != column
+    ]
     values = read_columns(path, [*texts, *([f"{column}.path"] if "path" in parts else [])])
     stated = [str((cell or {}).get("path") or "") for cell in values.pop(column, [])]
     fields = {name.strip().lower(): cells for name, cells in values.items()}
@@ -237,7 +239,7 @@ def _of_table(path: Path) -> Iterator[Found]:
             beside = {name: cells[row] for name, cells in fields.items()}
             file = stated[row].replace("\\", "/").rpartition("/")[2] if stated else ""
             known = {"": file, "row": f"{path.stem}/{row}", **beside}
-            own = _first(known, (*IDS, "", *COUNTED, "row"))
+            own = _first(known, (*IDS, "", *NUMBER_COLUMNS, "row"))
             yield own, str(own), image, beside
 
 

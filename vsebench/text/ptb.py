@@ -264,8 +264,8 @@ REACHES_ON = re.compile(r".*(?:<|\.\[\^[xX]=|&.*\.$)")
 # The original drops the names of brackets in capitals, after the conversion to lower case: so brackets are kept.
 DROPPED = frozenset(("''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"))
 # Characters for which the rules were compared with the original one by one; for others equality is not certain.
-CERTAIN = r"\t\n\r\x20-\x7e\u00a0-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20b8\u2100-\u214f\u2190-\u22ff"
-_UNCERTAIN = re.compile(rf"[^{CERTAIN}]")
+KNOWN_CHARACTERS = r"\t\n\r\x20-\x7e\u00a0-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20b8\u2100-\u214f\u2190-\u22ff"
+_UNCERTAIN = re.compile(rf"[^{KNOWN_CHARACTERS}]")
 _STRANGE = re.compile(r"[^\x20-\x7e\n\r]")
 LINE_ENDS = re.compile("\r\n|[\n\r\u2028\u2029\x0b\x0c\x85]")
 _NEEDED = "".join(sorted({rule.needs for rule in RULES}))

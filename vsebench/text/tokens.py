@@ -76,7 +76,7 @@ MAX_UNSPACED_SHARE = (
     0.2  # share of the letters of scripts without spaces between words, from which captions are examined
 )
 MIN_UNSPACED_RUN = 4  # such letters in a row, on average, that are more than a word
-FOREIGN = 0.01  # share of the letters that English does not have
+MAX_FOREIGN_SHARE = 0.01  # letters that English does not have
 MAX_EQUAL_SHARE = 0.5  # share of the captions that are one string
 MIN_CAPTIONS = 10  # with fewer captions it means nothing that many are equal
 SAMPLED_CAPTIONS = 2000  # captions that are examined
@@ -102,7 +102,7 @@ def of_captions(captions: Sequence[str]) -> list[str]:
             f"{unspaced / total:.0%} of the letters of the captions are in a script without spaces between words, "
             "so the tokeniser reads phrases as words: give captions with spaces between words"
         )
-    elif (share := sum(foreign.values()) / total) > FOREIGN:
+    elif (share := sum(foreign.values()) / total) > MAX_FOREIGN_SHARE:
         example = max(foreign, key=lambda c: (foreign[c], c))
         found.append(
             f"{share:.0%} of the letters of the captions are not English (such as '{example}'), but the tokeniser "

@@ -16,7 +16,7 @@ from ..types import Float, Int
 from .queries import Selection
 
 Array = npt.NDArray[Any]
-CHUNK = 1 << 21  # numbers read together, so that a memory-mapped file is never copied completely
+CHUNK_NUMBERS = 1 << 21  # read at a time, so that a memory-mapped file is never copied completely
 TOLERANCE = 1e-6  # of the largest distance: rounding of a symmetric matrix with a zero diagonal
 
 
@@ -141,7 +141,7 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
     if given.ndim != 2:
         raise BadInput(f"distances have shape {given.shape}", where=where, fix="save (item, item), or (query, gallery)")
     largest = 0.0
-    step = max(1, CHUNK // given.shape[1])
+    step = max(1, CHUNK_NUMBERS // given.shape[1])
     for start in range(0, len(given), step):
         block = given[start : start + step]
         bad = np.argwhere(~((block >= 0) & np.isfinite(block)))
@@ -183,7 +183,7 @@ def _square_warnings(matrix: Array, largest: float, where: str | Path | None) ->
         count = int((diagonal > TOLERANCE * largest).sum())
         counted = count_of(count, "item is", "items are")
         out.append(f"{counted} not at distance 0 from themselves (item {row}: {diagonal[row]:g})")
-    step = max(1, CHUNK // len(matrix))
+    step = max(1, CHUNK_NUMBERS // len(matrix))
     for start in range(0, len(matrix), step):
         apart = np.abs(np.subtract(matrix[start : start + step], matrix[:, start : start + step].T, dtype=np.float64))
         if apart.max() > TOLERANCE * largest:
@@ -198,7 +198,7 @@ def _square_warnings(matrix: Array, largest: float, where: str | Path | None) ->
 def fingerprint(array: Array) -> str:
     """Eight hexadecimal digits of the numbers of an array, its shape and its dtype."""
     digest = hashlib.sha256(f"{array.shape} {array.dtype.str}".encode())
-    step = max(1, CHUNK // max(1, int(np.prod(array.shape[1:]))))
+    step = max(1, CHUNK_NUMBERS // max(1, int(np.prod(array.shape[1:]))))
     for start in range(0, len(array), step):
         digest.update(np.ascontiguousarray(array[start : start + step]).data)
     return digest.hexdigest()[:8]

@@ -30,7 +30,7 @@ from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, in_turn
 from ..options import ARRAYS, check_word, public, spell
-from ..rank.order import QUERIES
+from ..rank.order import TILE_QUERIES
 from ..relevance.sources import LABELS
 from ..results.model import Measurement, Resampling
 from ..results.report import Report
@@ -201,7 +201,7 @@ def list_values(
         groups.setdefault(differ_in_k(m), []).append(m)
     found = {m: np.empty(total) for m in metrics}
     step = block or max(1, min(MAX_QUERIES_PER_BLOCK, BLOCK_BYTES // (8 * len(chosen.gallery))))
-    together = block or max(step, min(QUERIES, -(-total // (threads or default_threads()))))
+    together = block or max(step, min(TILE_QUERIES, -(-total // (threads or default_threads()))))
 
     def work(start: int) -> None:
         stop = min(start + together, total)

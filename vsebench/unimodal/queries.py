@@ -19,7 +19,7 @@ from ..memory import text_array
 from ..options import spell
 from ..types import Ids, Int
 
-LONGEST = 200  # digits of a number; longer text cannot be the name of a file either
+MAX_DIGITS = 200  # longer numbers cannot be file names either
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         BadInput: no such file, not ids, or an id that no item has.
         UsageError: N is not from 1 to n - 1.
     """
-    if text.isdecimal() and len(text) < LONGEST and not Path(text).exists():
+    if text.isdecimal() and len(text) < MAX_DIGITS and not Path(text).exists():
         return first_queries(int(text), n)
     path = Path(text)
     kind = sniff(path)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import frozen
 from ..errors import BadInput, UsageError
-from ..rank.order import TINY, order
+from ..rank.order import UNDERFLOW_MARGIN, order
 from ..rank.scorers import Dot, Scorer, Some, product_bound
 from ..types import SAFE_LENGTH, Float, Int, Vectors
 
@@ -57,7 +57,7 @@ class Distance(Dot):
         The last terms cover the rounding of the canonical score itself and what float32 numbers lose in underflow.
         """
         x, y = map(np.sqrt, self.squares)
-        return np.asarray((0.5 * product_bound(self.x.shape[1]) + 2.0**-40) * (x + y.max()) ** 2 + TINY)
+        return np.asarray((0.5 * product_bound(self.x.shape[1]) + 2.0**-40) * (x + y.max()) ** 2 + UNDERFLOW_MARGIN)
 
     @property
     def T(self) -> Distance:

@@ -29,13 +29,13 @@ from ..order import (
     size_of,
 )
 from ..scorers import Dot, Scorer
-from .settings import SCORES, exact
+from .settings import TILE_SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
-SPARE = 64  # candidates beyond k that are listed at first
-TOGETHER = 1 << 24  # scores of the queries of a task; more where a gallery is so large that they are few
+SPARE_ITEMS = 64  # candidates listed at first, beyond k
+TASK_SCORES = 1 << 24  # scores of a task; more if a gallery is so large that few queries remain
 MIN_QUERIES = 64  # queries
-_ONE = threading.Lock()
+_DEVICE_LOCK = threading.Lock()
 
 
 def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
@@ -54,7 +54,7 @@ def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery
 
     def work(share: int) -> Tops:
         # A task may have fewer scores than a block: what is divided is what it has.
-        step = max(1, min(SCORES[device.type], len(queries) * width) // share // max(width, 1))
+        step = max(1, min(TILE_SCORES[device.type], len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
         return Tops.joined([_of_block(device, scorer, block, k, gallery) for block in blocks])
 
@@ -63,13 +63,13 @@ def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery
 
 def together(gallery: int, k: int) -> int:
     """How many queries a task orders together, see ``rank.order.Order``."""
-    return max(1, TOGETHER // gallery, min(MIN_QUERIES, SCORES["cuda"] // gallery))
+    return max(1, TASK_SCORES // gallery, min(MIN_QUERIES, TILE_SCORES["cuda"] // gallery))
 
 
 def _of_block(device: torch.device, scorer: Dot, queries: Int, k: int, gallery: Int | None) -> Tops:
     deep = is_deep(scorer, k, size_of(scorer, gallery))
     bound = (float64_bound if deep else float32_bound)(scorer, queries)
-    with exact(device), device_faults(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
+    with exact(device), device_faults(device), contextlib.nullcontext() if device.type == "cpu" else _DEVICE_LOCK:
         of, items = resident(scorer, device), None if gallery is None else tensor(gallery, device)
         scores, centre = (_float64_rows if deep else _float32_rows)(of, tensor(queries, device), items)
         places, ordered, _ = found = _best(scores, k, bound)
@@ -90,7 +90,7 @@ def _float32_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tupl
 def _float64_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
     """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query,) it."""
     items, dim = of.y.vectors.shape
-    n, step = items if gallery is None else len(gallery), max(1, SCORES[of.device.type] // max(dim, 1))
+    n, step = items if gallery is None else len(gallery), max(1, TILE_SCORES[of.device.type] // max(dim, 1))
     rows, centre = torch.empty((len(queries), n), dtype=torch.float32, device=of.device), torch.zeros(())
     for a in range(0, n, step):
         some = slice(a, a + step) if gallery is None else gallery[a : a + step]
@@ -103,7 +103,7 @@ def _float64_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tupl
 def _best(rows: Tensor, k: int, bound: ErrorBound) -> Found:
     """All items that can be among the k best of every row, best first, as ``rank.order.best_of``."""
     n, base = rows.shape[1], tensor(bound.base, rows.device)
-    width = min(k + SPARE, n)
+    width = min(k + SPARE_ITEMS, n)
     while 2 * width < n:
         value, place = rows.topk(width, dim=1)
         kth, last = value[:, k - 1].double(), value[:, -1].double()

@@ -1,8 +1,8 @@
 """One pass over tiles of scores on the device: ``count.scan_tiles`` as tensor code.
 
-A tile is cut into spans of ``SPAN`` candidates. The largest score of every span says which spans have a score that is
-not certainly below a threshold; only these are compared with it. Scores between the two thresholds of a pair are
-compared by canonical score, on the processor.
+A tile is cut into spans of ``SPAN_ITEMS`` candidates. Only spans with a largest score that is not certainly below a
+threshold are compared with it. Scores between the two thresholds of a pair are compared by canonical score, on the
+processor.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...numeric.torch_support import device_faults, within_memory
 from ...types import Int
 from ..count import Array, Counter, corners, scan_tiles
 from ..scorers import Dot, Range, Scorer
-from .settings import SCORES, exact
+from .settings import TILE_SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
-SPAN = 64  # candidates of a span
-SIDE = 1 << 13  # rows of a tile, if more scores fit than those of all columns with them
+SPAN_ITEMS = 64  # candidates per span
+MAX_TILE_ROWS = 1 << 13  # of a tile that could hold more scores than all columns
 
 
 def scan(
@@ -51,8 +51,10 @@ def scan(
     def work(share: int) -> list[Array]:
         with device_faults(device):
             of = resident(scorer, device)
-            sides = [[PairCounter(one, of, SCORES[device.type] // share) for one in own] for own in (rows, columns)]
-        height, width = tile_shape or _tile_shape((end - first, scorer.shape[1]), SCORES[device.type])
+            sides = [
+                [PairCounter(one, of, TILE_SCORES[device.type] // share) for one in own] for own in (rows, columns)
+            ]
+        height, width = tile_shape or _tile_shape((end - first, scorer.shape[1]), TILE_SCORES[device.type])
         height = max(1, min(height, end - first) // share)
 
         def count(corner: tuple[int, int]) -> None:
@@ -78,19 +80,19 @@ def scan(
 
 def _tile_shape(shape: tuple[int, int], scores: int) -> tuple[int, int]:
     """(row, column) size of a tile of so many scores."""
-    height = min(shape[0], max(SIDE, scores // shape[1]))
+    height = min(shape[0], max(MAX_TILE_ROWS, scores // shape[1]))
     return height, min(shape[1], max(1, scores // height))
 
 
 def _spans(scores: Tensor) -> tuple[Tensor, Tensor]:
     """(query, span, SPAN) scores, padded with minus infinity, and (query, span) the largest of each span."""
     width = scores.shape[1]
-    if width % SPAN:
-        padded = scores.new_empty((len(scores), -(-width // SPAN) * SPAN))
+    if width % SPAN_ITEMS:
+        padded = scores.new_empty((len(scores), -(-width // SPAN_ITEMS) * SPAN_ITEMS))
         padded[:, :width], padded[:, width:] = scores, -torch.inf
     else:
         padded = scores.contiguous()
-    spans = padded.unflatten(1, (-1, SPAN))
+    spans = padded.unflatten(1, (-1, SPAN_ITEMS))
     return spans, spans.amax(2)
 
 
@@ -123,10 +125,10 @@ class PairCounter:
         if self.counter.folds:
             possible &= self._in_fold(self.query[begin:end], g0, spans.shape[1])
         pairs, places = possible.nonzero(as_tuple=True)
-        each, step = spans.flatten(0, 1), max(1, self.most // SPAN)
+        each, step = spans.flatten(0, 1), max(1, self.most // SPAN_ITEMS)
         for a in range(0, len(pairs), step):
             p, s = pairs[a : a + step], places[a : a + step]
-            self._compare(each.index_select(0, row[p] * spans.shape[1] + s), p + begin, s * SPAN + g0)
+            self._compare(each.index_select(0, row[p] * spans.shape[1] + s), p + begin, s * SPAN_ITEMS + g0)
 
     def _check(self, scores: Tensor, row: Tensor, pairs: slice, g0: int) -> None:
         """Compare the scores of the pairs themselves, those that are in the tile, with their canonical scores."""
@@ -138,7 +140,7 @@ class PairCounter:
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
         if self.counter.folds:
-            item = start[:, None] + torch.arange(SPAN, device=start.device)
+            item = start[:, None] + torch.arange(SPAN_ITEMS, device=start.device)
             values.masked_fill_(~self._candidates(self.query[pair, None], item), -torch.inf)
         high, low = self.high[pair, None], self.low[pair, None]
         flag = torch.empty_like(values)  # a number: on a processor torch compares to bools in three times the time
@@ -166,8 +168,8 @@ class PairCounter:
 
     def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
         """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
-        start = torch.arange(spans, device=queries.device) * SPAN + g0
-        return (start < self.last[queries, None]) & (start + SPAN > self.first[queries, None])
+        start = torch.arange(spans, device=queries.device) * SPAN_ITEMS + g0
+        return (start < self.last[queries, None]) & (start + SPAN_ITEMS > self.first[queries, None])
 
     def _candidates(self, query: Tensor, item: Tensor) -> Tensor:
         """(span, SPAN) whether an item is in the fold of a query, (span, 1); padding is beyond the last item."""

@@ -17,9 +17,9 @@ from ...numeric.torch_support import full_precision
 from ...options import spell
 from ..scorers import product_bound
 
-PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
+PROBE_SHAPE = (128, 64, 192)  # rows, terms and columns of the test products
 # Scores that are computed, compared or ordered together: a GPU takes as long for a thousand numbers as for a million.
-SCORES = {"cpu": 1 << 22, "cuda": 1 << 26}
+TILE_SCORES = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -96,7 +96,7 @@ def fault(device: torch.device) -> Fault | None:
 
 def _error(device: torch.device, dtype: torch.dtype) -> float:
     """The largest error of a product of a dtype by its bound, for terms that are known in integers."""
-    rows, terms, columns = PROBED
+    rows, terms, columns = PROBE_SHAPE
     # 2^12 + 1 has two digits more than the 11 of TF32; 2^26 + 1 has three more than the 24 of float32.
     large = 1 << (12 if dtype == torch.float32 else 26)
     place = torch.arange(max(rows, columns) * terms).reshape(-1, terms)

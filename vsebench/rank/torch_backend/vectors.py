@@ -18,7 +18,7 @@ from ..scorers import Dot
 Tensor = Any  # torch counts as untyped
 
 _LOCK = threading.Lock()
-_KEPT: dict[tuple[int, str, bool], Side] = {}
+_RESIDENT: dict[tuple[int, str, bool], Side] = {}
 
 
 class Side(NamedTuple):
@@ -90,10 +90,10 @@ def _side(vectors: Any, scale: Any, cosine: bool, device: torch.device) -> Side:
     if device.type == "cpu":  # the same memory: what is kept would keep the vectors alive
         return Side(tensor(vectors, device), tensor(scale, device))
     key = id(vectors), str(device), cosine
-    if key not in _KEPT:
-        _KEPT[key] = Side(tensor(vectors, device), tensor(scale, device))
-        weakref.finalize(vectors, _KEPT.pop, key, None)
-    return _KEPT[key]
+    if key not in _RESIDENT:
+        _RESIDENT[key] = Side(tensor(vectors, device), tensor(scale, device))
+        weakref.finalize(vectors, _RESIDENT.pop, key, None)
+    return _RESIDENT[key]
 
 
 def host(values: Tensor) -> Any:

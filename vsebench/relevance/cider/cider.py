@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import count_of
-from ...files.captions import EVERY, caption_file
+from ...files.captions import ALL_PARTS, caption_file
 from ...files.regular import sha256_of
 from ...log import note
 from ...numeric import elementary
@@ -26,8 +26,10 @@ from ..gains import Gains, Replaced, Values, captions_of, offsets
 
 MAX_NGRAM = 4  # words of an n-gram
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
-FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
-DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
+MIN_IMAGE_FRACTION = (
+    0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
+)
+MIN_CAPTION_FRACTION = 0.15  # a feature in more captions is added as a dense row over captions
 TABLE_BYTES = 32 << 20  # limit of the dense rows over images
 DENSE_BYTES = 16 << 20  # limit of the dense rows over captions
 REFERENCE = np.dtype([("weight", "f8"), ("image", "i4"), ("length", "i4")])
@@ -241,7 +243,7 @@ class Features(Values):
     def _dense(self) -> Float:
         """(feature, caption) weights of the most frequent features, captions sorted by length."""
         size, n = np.diff(self.start[: self.frequent + 1]), len(self.length)
-        most = min(int((size > DENSE * n).sum()), DENSE_BYTES // (8 * max(n, 1)))
+        most = min(int((size > MIN_CAPTION_FRACTION * n).sum()), DENSE_BYTES // (8 * max(n, 1)))
         dense = np.zeros((most, n))
         for f in range(most):
             posting = self._candidates[self.start[f] : self.start[f + 1]]
@@ -307,8 +309,8 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
 def _numbering(feature: Int, image: Int, n_feature: int, images: int) -> tuple[Int, int, Int32]:
     """Starts of the postings in the new order, the number of frequent features, and the new number of each feature."""
     size = np.bincount(feature, minlength=n_feature)
-    often = np.flatnonzero(size[feature] > FREQUENT * images)  # the others cannot be frequent
-    frequent = (image_frequency(feature[often], image[often], n_feature) > FREQUENT * images) & (size > 1)
+    often = np.flatnonzero(size[feature] > MIN_IMAGE_FRACTION * images)  # the others cannot be frequent
+    frequent = (image_frequency(feature[often], image[often], n_feature) > MIN_IMAGE_FRACTION * images) & (size > 1)
     order = np.lexsort((-size, ~frequent))
     number = np.empty(n_feature, np.int32)
     number[order] = np.arange(n_feature)
@@ -390,7 +392,7 @@ def corpus_df(path: str | os.PathLike[str], tokens: str, wanted: Grams) -> tuple
     """
     from .kernels import find_grams
 
-    rows = caption_file(path).rows(EVERY)
+    rows = caption_file(path).rows(ALL_PARTS)
     images = rows.images()[1]
     found = grams(tokenise(rows.captions or (), tokens))
     df = image_frequency(found.gram, images[found.caption], len(found))

@@ -34,10 +34,10 @@ from ...types import TestSet
 # What the tuples depend on.
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
 BUILD = "vsebench spice"
-ANY = "--split NAME"
+ANY_SPLIT = "--split NAME"
 KIND = "spice"  # of the entry in the cache
 FORMAT = "vsebench/spice-tuples/1"
-AGAIN = "correct the line, or export the file again"
+CORRECT_LINE = "correct the line, or export the file again"
 Item = tuple[str, ...]
 
 
@@ -166,7 +166,7 @@ def read_lines(lines: Iterable[tuple[int, str]], path: Path) -> Tuples:
         match parse_json(line, at):
             case {"word": str(word), "synsets": ids}:
                 if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in ids):
-                    raise BadInput(f"synsets are {shown(ids)}, expected integers", where=at, fix=AGAIN)
+                    raise BadInput(f"synsets are {shown(ids)}, expected integers", where=at, fix=CORRECT_LINE)
                 synsets[word] = frozenset(ids)
             case {"caption": str(caption), "broken": str(why)}:
                 if (text := normal(caption)) not in texts or text in broken:
@@ -200,7 +200,7 @@ def _items(value: Any, at: str, known: dict[Item, Item]) -> tuple[Item, ...]:
     """Lists of words as tuples; equal tuples become one object, which ``known`` maps to itself."""
     items = value if isinstance(value, list) else [value]
     if items is not value or not all(isinstance(x, list) and {*map(type, x)} == {str} and len(x) < 4 for x in items):
-        raise BadInput(f"{shown(value)} is not a list of tuples of one to three words", where=at, fix=AGAIN)
+        raise BadInput(f"{shown(value)} is not a list of tuples of one to three words", where=at, fix=CORRECT_LINE)
     return tuple(known.setdefault(item, item) for item in map(tuple, value))
 
 
@@ -257,7 +257,7 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
 # In the cache
 
 
-def load_tuples(texts: Iterable[str], source: str = ANY, text: str = "original") -> Tuples:
+def load_tuples(texts: Iterable[str], source: str = ANY_SPLIT, text: str = "original") -> Tuples:
     """The tuples of captions, from the user cache.
 
     Args:

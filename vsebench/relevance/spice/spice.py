@@ -24,9 +24,9 @@ from .file import Tuples, load_tuples, normal, origin
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-OWN_CHUNK = 4096  # captions whose images are merged without them at a time, to limit the memory
-CANDIDATES = 1 << 22  # pairs of tuples that are compared at a time
-VALUES = 1 << 22  # F of this many pairs are computed at a time for single pairs
+CHUNK_CAPTIONS = 4096  # captions processed at a time when an image is merged without them, to limit memory
+COMPARED_PAIRS = 1 << 22  # pairs of tuples compared at a time
+BLOCK_PAIRS = 1 << 22  # pairs with F values in memory when single pairs are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Postings(Values):
         by_image = len(images) * len(self.caption_size) <= len(captions) * len(self.image_size)
         some, row, item = (images, image, columns) if by_image else (captions, caption, rows)
         out = np.empty(len(rows), np.float32)
-        step = max(1, VALUES // max(1, len(self.caption_size if by_image else self.image_size)))
+        step = max(1, BLOCK_PAIRS // max(1, len(self.caption_size if by_image else self.image_size)))
         for start in range(0, len(some), step):
             here = np.flatnonzero((row >= start) & (row < start + step))
             out[here] = self._f(by_image, some[start : start + step])[row[here] - start, item[here]]
@@ -172,7 +172,7 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
         rarest = cost.argmin(axis=0)
         for p in range(size):
             has = ones(right[theirs, p], np.arange(len(theirs) + 1), similar.shape[0]).T.tocsr()
-            steps = 1 + int(cost[p, rarest == p].sum()) // CANDIDATES
+            steps = 1 + int(cost[p, rarest == p].sum()) // COMPARED_PAIRS
             for part in np.array_split(ours[rarest == p], steps):
                 pair = (similar[left[part, p]] @ has).tocoo()
                 u, v = part[pair.row], theirs[pair.col]
@@ -188,9 +188,9 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
 def _own_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     f = np.zeros(len(text_of), np.float32)
-    for start in range(0, len(f), OWN_CHUNK):
-        some = np.arange(start, min(start + OWN_CHUNK, len(f)))
-        n, lists = len(some), others[start : start + OWN_CHUNK]
+    for start in range(0, len(f), CHUNK_CAPTIONS):
+        some = np.arange(start, min(start + CHUNK_CAPTIONS, len(f)))
+        n, lists = len(some), others[start : start + CHUNK_CAPTIONS]
         member_ptr = np.concatenate([np.arange(n), n + offsets(np.array([len(of) for of in lists]))])
         graphs = build(encoded, member_ptr, text_of[np.concatenate([some, *lists])])
         tuples, matches = matched(encoded, graphs, n)

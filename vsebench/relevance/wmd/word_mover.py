@@ -98,8 +98,8 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
 
 
 _OPTIMAL = 1  # status of POT for a minimum
-_MOST_STEPS = 1_000_000
-_BELOW = 1 - 1e-9  # factor that keeps a computed lower bound below the exact one in spite of rounding
+_MAX_STEPS = 1_000_000
+_ROUNDING_FACTOR = 1 - 1e-9  # keeps a computed lower bound below the exact one despite rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Transport:
         out = np.empty(len(self.start) - 1)
         table = np.sqrt(np.maximum(squared, 0.0))
         kernels.relaxed_to_all(bag, table, self.start, self.word, self.mass, self.total, out)
-        return out * _BELOW
+        return out * _ROUNDING_FACTOR
 
     def distance(self, a: int, b: int, limit: float = np.inf) -> float:
         """The exact distance of two bags, or a lower bound of it that exceeds ``limit``.
@@ -164,11 +164,11 @@ class Transport:
         )
         if m == 1 or n == 1:  # a single transport plan
             return float(relaxed)
-        if relaxed * _BELOW > limit:
-            return float(relaxed * _BELOW)
+        if relaxed * _ROUNDING_FACTOR > limit:
+            return float(relaxed * _ROUNDING_FACTOR)
         # The solver reads contiguous arrays in place.
         table = cost[: m * n].reshape(m, n)
-        _, work, _, _, state = self.solver(left[:m], right[:n], table, _MOST_STEPS, 1)[:5]
+        _, work, _, _, state = self.solver(left[:m], right[:n], table, _MAX_STEPS, 1)[:5]
         if state != _OPTIMAL:
             raise VsebenchError(f"POT found no optimal transport of {m} words to {n} (code {state})")
         return float(work / (self.total[a] * self.total[b]))

@@ -16,7 +16,7 @@ from .items import ChoiceSet, Item
 
 Record = tuple[str, str, Mapping[str, Any], str]  # its file without ending, its key or number, its fields, its place
 MIN_ITEMS = 25  # items of a pair of attributes that the mean of ARO's VG-Attribution has
-VOTES = 2  # of three annotators who chose the caption and not the foil
+MIN_VOTES = 2  # of three annotators, for the caption against the foil
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _sugarcrepe(file: str, key: str, record: Mapping[str, Any], spot: str) -> It
 def _valse(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item | None:
     image, *captions = _texts(record, spot, "image_file", "caption", "foil")
     votes = field(field(record, "mturk", dict, spot), "caption", int, f"{spot}: mturk")
-    return Item(f"{file}:{key}", (image,), tuple(captions), 0, file, image) if votes >= VOTES else None
+    return Item(f"{file}:{key}", (image,), tuple(captions), 0, file, image) if votes >= MIN_VOTES else None
 
 
 def _aro(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
