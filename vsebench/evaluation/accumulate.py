@@ -27,9 +27,8 @@ from .request import request
 from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
-MAX_RELATIVE_DISTANCE = (
-    0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
-)
+# Between two vectors of one item: bfloat16 and batch sizes change them less, dropout more.
+MAX_RELATIVE_DISTANCE = 0.1
 # Arguments of an evaluation that ``update`` takes here, or that name files.
 _INPUTS = (
     "images", "texts", "scores", "run", "image_ids", "text_ids", "query_ids", "corpus_ids", "image_id_of_text",

@@ -14,9 +14,8 @@ import numpy as np
 from ..numeric import compiled as nb
 
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
-SPAN_ITEMS = (
-    128  # scores of a row that are compared with a threshold in one loop, whose trip count is constant: a vector loop
-)
+# Scores of a row that are compared with a threshold in one loop, whose trip count is constant: a vector loop.
+SPAN_ITEMS = 128
 TRANSPOSE_SIDE = 32  # rows and columns transposed at a time
 
 

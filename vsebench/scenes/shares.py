@@ -16,9 +16,8 @@ from ..types import Int, TestSet, Vectors
 from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
 
-BLOCK_CAPTIONS = (
-    1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
-)
+# Captions, so that what is transposed for rows of images stays in the cache: a third of their time.
+BLOCK_CAPTIONS = 1024
 
 
 @dataclass(frozen=True, eq=False)

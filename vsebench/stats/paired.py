@@ -28,9 +28,8 @@ from .columns import Column, Population
 
 _BLOCK_BYTES = 6 << 20  # of the permutations that one thread processes together
 _ALL_BLOCKS_BYTES = 48 << 20  # blocks of all threads
-_RELATIVE_TOLERANCE = (
-    1e-10  # differences this close, relative to all that can be swapped, count as equal: sums are rounded
-)
+# Closer differences, relative to the sum of all that can be swapped, count as equal: sums are rounded.
+_RELATIVE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)

@@ -72,9 +72,8 @@ def from_lists(lists: Iterable[Sequence[str]], notes: tuple[str, ...] = ()) -> T
     return Tokens(tuple(numbers), word, np.cumsum([0, *lengths]), notes)
 
 
-MAX_UNSPACED_SHARE = (
-    0.2  # share of the letters of scripts without spaces between words, from which captions are examined
-)
+# Share of the letters of scripts without spaces between words, from which captions are examined.
+MAX_UNSPACED_SHARE = 0.2
 MIN_UNSPACED_RUN = 4  # such letters in a row, on average, that are more than a word
 MAX_FOREIGN_SHARE = 0.01  # letters that English does not have
 MAX_EQUAL_SHARE = 0.5  # share of the captions that are one string

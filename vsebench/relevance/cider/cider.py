@@ -26,9 +26,8 @@ from ..gains import Gains, Replaced, Values, captions_of, offsets
 
 MAX_NGRAM = 4  # words of an n-gram
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
-MIN_IMAGE_FRACTION = (
-    0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
-)
+# A feature in a larger fraction of the images is frequent: it is added as a dense row over images.
+MIN_IMAGE_FRACTION = 0.15
 MIN_CAPTION_FRACTION = 0.15  # a feature in more captions is added as a dense row over captions
 TABLE_BYTES = 32 << 20  # limit of the dense rows over images
 DENSE_BYTES = 16 << 20  # limit of the dense rows over captions
