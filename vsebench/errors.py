@@ -62,8 +62,8 @@ def csv_cell(value: object) -> object:
 
 def first_line(error: BaseException) -> str:
     """What an error of another package says, as a part of a message."""
-    said = str(error).strip().splitlines()
-    return printable(said[0][:200]) if said else type(error).__name__
+    lines = str(error).strip().splitlines()
+    return printable(lines[0][:200]) if lines else type(error).__name__
 
 
 def count_of(number: int, one: str, many: str | None = None) -> str:

@@ -252,8 +252,8 @@ class TestSet:
     def units(self) -> tuple[Int, Int]:
         """(row,) and (column,) int64 units of resampling: a row with its columns, else every item is its own."""
         rows, columns = self.shape
-        own = np.arange(rows, rows + columns) if self.image_of is None else self.image_of
-        return np.arange(rows), own
+        images = np.arange(rows, rows + columns) if self.image_of is None else self.image_of
+        return np.arange(rows), images
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,14 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import CHANCE_P_VALUE, SAVE_IDS_WITH_ROWS, Sample, Suspicion, own_images, suspect
+from vsebench.evaluation.misread import (
+    CHANCE_P_VALUE,
+    SAVE_IDS_WITH_ROWS,
+    Sample,
+    Suspicion,
+    positives_by_image,
+    suspect,
+)
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
 from vsebench.types import DIRECTIONS, NO_INDICES, Direction, Float, Int, TestSet, Tops
 
@@ -44,7 +51,7 @@ def suspicions(
     scorer: Scorer, items: TestSet, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
     data = Input(items, System(scorer), Path("file"), rows=rows)
-    return [suspect(data, own_images(data.split, direction)) for direction in DIRECTIONS]
+    return [suspect(data, positives_by_image(data.split, direction)) for direction in DIRECTIONS]
 
 
 def found(x: Array, y: Array, times: int = 5, rows: tuple[Int | None, Int | None] = (None, None)) -> list[Any]:
@@ -237,7 +244,7 @@ def lists(order: Int, items: TestSet, direction: Direction) -> Suspicion | None:
     gallery = len(items.columns.ids if direction == "i2t" else items.rows.ids)
     missing = len(items.rows.ids if direction == "i2t" else items.columns.ids) - len(order)
     found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
-    return suspect(Input(items, None, Path("file"), lists=found), own_images(items, direction))
+    return suspect(Input(items, None, Path("file"), lists=found), positives_by_image(items, direction))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

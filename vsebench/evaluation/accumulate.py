@@ -87,12 +87,12 @@ class Accumulator:
                 f"Accumulator has no argument '{wrong[0]}'", fix="give vectors and ids to update(), batch by batch"
             )
         bound(evaluate, (), options)
-        asked = Options(split=split, captions_per_image=captions_per_image, **options)
-        checked = request(**vars(asked))  # what is wrong is refused now
+        parsed = Options(split=split, captions_per_image=captions_per_image, **options)
+        checked = request(**vars(parsed))  # raises for wrong options
         if checked.folder is not None:
             what = "split is a folder of queries and a corpus, which Accumulator does not read"
             raise UsageError(what, fix="collect the vectors, and give them to vsebench.evaluate")
-        split, captions_per_image = checked.split, asked.captions_per_image
+        split, captions_per_image = checked.split, parsed.captions_per_image
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} cannot be combined with a split", fix="leave it out")
         loaded = split if isinstance(split, TestSet) else None
@@ -110,7 +110,7 @@ class Accumulator:
                         load_gains(spec, loaded)
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
-        self._options = {"trust": True, **{name: getattr(asked, name) for name in options}}
+        self._options = {"trust": True, **{name: getattr(parsed, name) for name in options}}
         ids = {} if loaded is None else {"image": loaded.rows.ids, "text": loaded.columns.ids}
         self._known = {side: {_spelled(key): key for key in names.tolist()} for side, names in ids.items()}
         self.reset()
@@ -207,8 +207,8 @@ class Accumulator:
         n = None if self._split is None else len(self._split.columns.ids)
         bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]
         if len(bad):
-            of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
-            what = f"ids hold {bad[0]}, which is not a row{of}"
+            scope = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
+            what = f"ids hold {bad[0]}, which is not a row{scope}"
             raise BadInput(what, fix="count rows from 0; pass ids of the split as text_ids")
         self._named_by("ids")
         if self._split is None:

@@ -327,14 +327,16 @@ def _with_sums(plan: Plan, single: Mapping[Key, Measurement]) -> tuple[dict[Key,
     for m in (m for m in plan.metrics if m.family.compute is None):
         parts: list[Key] = [(p, d) for p in m.parts() for d in plan.directions]
         if all(key in results for key in parts):
-            own = [results[key] for key in parts]
-            ends = [r.ties or (r.value, r.value) for r in own]
+            measured = [results[key] for key in parts]
+            ends = [r.ties or (r.value, r.value) for r in measured]
             low, high = (m.weight * sum(end[side] for end in ends) for side in (0, 1))
-            first = own[: len(plan.directions)]  # one metric in all directions: its queries are those of the others
+            first = measured[
+                : len(plan.directions)
+            ]  # one metric in all directions: its queries are those of the others
             members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
             results[m, None] = Measurement(
-                m, None, m.weight * sum(r.value for r in own), n, undefined,
-                ties=(low, high) if any(r.ties for r in own) else None,
+                m, None, m.weight * sum(r.value for r in measured), n, undefined,
+                ties=(low, high) if any(r.ties for r in measured) else None,
             )  # fmt: skip
     return results, members
 
@@ -382,10 +384,10 @@ def ties(
         if max(shares.values(), default=0.0) <= TIE_SHARE:
             continue
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
-        shown = [v for v in shares if not in_folds(v)] or list(shares)
-        own = {v: [m for m, d in results if d == direction and m.view == v] for v in shown}
-        unknown = {v: str(each[0]) for v, each in own.items() if each and all(m.graded for m in each)}
-        ranges = {v: words for v in shown if (words := unknown.get(v) or _range(v, direction, results))}
+        visible = [v for v in shares if not in_folds(v)] or list(shares)
+        by_view = {v: [m for m, d in results if d == direction and m.view == v] for v in visible}
+        unknown = {v: str(each[0]) for v, each in by_view.items() if each and all(m.graded for m in each)}
+        ranges = {v: words for v in visible if (words := unknown.get(v) or _range(v, direction, results))}
         if not ranges:
             continue
         counted: list[str] = []
@@ -448,17 +450,17 @@ def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[L
             scores = None if scores is None else np.where(absent[:, None], np.float32(0), scores)
         gains = truth = None
         if view is not None:
-            own = plan.gains[view] if direction == "i2t" else plan.gains[view].T
-            gains, truth = _gains(own, items), _truth(own, direction, plan.split)
+            used = plan.gains[view] if direction == "i2t" else plan.gains[view].T
+            gains, truth = _gains(used, items), _truth(used, direction, plan.split)
         found.append(Lists(plan.split.way(direction) or direction, items, scores, view, gains, truth))
     return tuple(found)
 
 
 def _no_queries(plan: Plan, direction: Direction) -> Bool:
     """(query,) the images without a caption that no judgements have positives of."""
-    own, n = plan.split.image_of, len(plan.split.side(SIDES[direction][0]).ids)
+    owners, n = plan.split.image_of, len(plan.split.side(SIDES[direction][0]).ids)
     absent = np.ones(n, np.bool_)
-    with_text = np.arange(n) if direction == "t2i" or own is None else own
+    with_text = np.arange(n) if direction == "t2i" or owners is None else owners
     for queries in (with_text, *(t.relevance.queries for t in plan.targets[DIRECTIONS.index(direction)])):
         absent[queries] = False
     return absent

@@ -54,8 +54,8 @@ def read(data: Input, request: Request) -> Input:
         if among.allowed is not None:
             size = np.diff(among.allowed.indptr)
             if idle := int((size == 0).sum()):
-                of = f"of {len(size):,} queries"
-                counted = count_of(idle, f"{of} has no candidates and is", f"{of} have no candidates and are")
+                scope = f"of {len(size):,} queries"
+                counted = count_of(idle, f"{scope} has no candidates and is", f"{scope} have no candidates and are")
                 warn(f"{way}: {counted} left out of every metric")
         elif among.everything and direction in request.directions:
             note(f"{way}: all items are candidates")

@@ -214,9 +214,9 @@ def _arrays_of(
         return counted(ranker.scan, scorer, served, threads, shard.rows)
     if shard.kind == "lists":
         assert plan.depth is not None
-        own = scorer.take(slice(*shard.rows), slice(None))
+        block = scorer.take(slice(*shard.rows), slice(None))
         among = data.candidates[shard.side].take(slice(*shard.rows), slice(None))
-        top = top_lists(own, plan.depth, threads=threads, by=ranker.lists, among=among)
+        top = top_lists(block, plan.depth, threads=threads, by=ranker.lists, among=among)
         assert top.ties is not None  # scores have an order
         return [top.start, top.entries, top.ties]
     shared, new = rankings[shard.number], None
@@ -228,9 +228,9 @@ def _arrays_of(
 
 def counted(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threads: int, rows: Range) -> Arrays:
     """The counts of some rows as queries, and of all columns as queries among these rows; counters do not change."""
-    own, others = ([one.fresh() for one in some] for some in counters)
-    scan(scorer, own, others, threads, part=rows)
-    return [array for one, pairs in kept_of(own, others, rows) for array in one.arrays(pairs)]
+    row_counters, column_counters = ([one.fresh() for one in some] for some in counters)
+    scan(scorer, row_counters, column_counters, threads, part=rows)
+    return [array for one, pairs in kept_of(row_counters, column_counters, rows) for array in one.arrays(pairs)]
 
 
 def kept_of(rows: Iterable[Counter], columns: Iterable[Counter], part: Range) -> list[tuple[Counter, slice]]:
@@ -572,13 +572,14 @@ def _check_workers(client: Any) -> None:
         what = f"the scheduler has had no worker for {WORKER_WAIT_SECONDS:.0f} seconds"
         raise _lost(what, f"start workers (dask worker ADDRESS); {_continued()}") from error
     found = client.get_versions(packages=["vsebench"])
-    own = found["client"]["packages"]["vsebench"]
+    client_version = found["client"]["packages"]["vsebench"]
     for worker, facts in found["workers"].items():
         version = facts["packages"]["vsebench"]
-        if version != own:
+        if version != client_version:
             what = f"the worker {worker} has {'no vsebench' if version is None else f'vsebench {version}'}"
             raise _lost(
-                f"{what}, but this is {own}", f"install the same version on all machines ({errors.install('dask')})"
+                f"{what}, but this is {client_version}",
+                f"install the same version on all machines ({errors.install('dask')})",
             )
 
 
@@ -589,11 +590,11 @@ def _continued() -> str:
 
 def _lost(what: str, fix: str, error: Exception | None = None) -> WorkersLost:
     """The error of work that cannot go on, with what another package says of it."""
-    said = "" if error is None else f": {_words(error)}"
-    return WorkersLost(what + said, where=spell("engine", "dask"), fix=fix)
+    detail = "" if error is None else f": {_words(error)}"
+    return WorkersLost(what + detail, where=spell("engine", "dask"), fix=fix)
 
 
 def _words(error: BaseException) -> str:
     """What an error says, with the name of one that is not ours."""
-    name, said = type(error).__name__, first_line(error)
-    return error.what if isinstance(error, VsebenchError) else said if said == name else f"{name}: {said}"
+    name, first = type(error).__name__, first_line(error)
+    return error.what if isinstance(error, VsebenchError) else first if first == name else f"{name}: {first}"

@@ -145,9 +145,9 @@ def _check(found: Found, first: Int, sampled: Int, scorer: Dot, side: Side, give
     if not len(query):
         return
     listed, score = found.scores[query, 0].astype(np.float64), exact_scores(scorer, query, item)
-    own, dot = (1.0, score * lengths[item]) if scorer.cosine else (scorer.lengths[0][query], score)
+    query_length, dot = (1.0, score * lengths[item]) if scorer.cosine else (scorer.lengths[0][query], score)
     # The index holds the vectors as they are, or of unit length.
-    errors = [_error(found, listed, dot / scale, own, lengths[item] / scale) for scale in (1.0, lengths[item])]
+    errors = [_error(found, listed, dot / scale, query_length, lengths[item] / scale) for scale in (1.0, lengths[item])]
     other = np.median(errors[not scorer.cosine]) < np.median(errors[scorer.cosine])
     unit = scorer.cosine != bool(other)
     uniform, wrong = np.ptp(lengths) <= MAX_RELATIVE_DISTANCE * lengths.max(), ""

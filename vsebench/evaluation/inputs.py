@@ -329,8 +329,8 @@ def _split_of(
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None
     if request.folder is not None:  # queries without a list or judgements are none
-        test, asked = request.folder.test, [request.folder.judged, *(pairs.queries for pairs in runs)]
-        some = np.any([match(test.rows.ids, ids)[0] >= 0 for ids in asked], axis=0)
+        test, query_ids = request.folder.test, [request.folder.judged, *(pairs.queries for pairs in runs)]
+        some = np.any([match(test.rows.ids, ids)[0] >= 0 for ids in query_ids], axis=0)
         return replace(test, rows=test.rows.take(np.flatnonzero(some))), runs, None
     of_queries = any(pairs.direction == ONE_WAY or pairs.format == "rows" for pairs in runs)
     if of_queries and not chosen:
@@ -377,18 +377,18 @@ def _with_ids(raw: Raw, given: Options | None) -> Raw:
 
     Raises UsageError or BadInput.
     """
-    named = {name: of for name in IDS if (of := getattr(given, name, None)) is not None}
+    named = {name: value for name in IDS if (value := getattr(given, name, None)) is not None}
     of_queries = any(name in IDS[2:] for name in named)
     if of_queries and (other := next((name for name in IDS[:2] if name in named), None)):
         what = f"{spell(other)} is for images and texts, but ids of queries and a corpus are given"
         raise UsageError(what, fix="leave it out")
     found: dict[str, Any] = {"sides": QUERIES} if of_queries else {}
-    for name, of in named.items():
+    for name, value in named.items():
         field = IDS[IDS.index(name) % 2]
         if getattr(raw, field) is not None:
             raise UsageError(f"{spell(name)} is given, but the rows have ids", fix="leave it out")
-        found[field] = _ids(of, name)
-    raw = replace(raw, **found, sources=(*raw.sources, *(Path(of) for of in named.values() if is_path(of))))
+        found[field] = _ids(value, name)
+    raw = replace(raw, **found, sources=(*raw.sources, *(Path(value) for value in named.values() if is_path(value))))
     if not isinstance(given, Request):
         return raw
     if given.folder is not None:

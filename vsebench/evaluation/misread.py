@@ -125,11 +125,13 @@ def of_mean(excess: Float) -> tuple[float, float]:
 
 def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
     """(item,) the ranks of some items by (gallery,) scores, means where they tie: a collapsed model is not perfect."""
-    own = scores[items, None]
-    return np.asarray((scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2, np.float64)
+    positive_scores = scores[items, None]
+    return np.asarray(
+        (scores > positive_scores).sum(axis=1) + ((scores == positive_scores).sum(axis=1) + 1) / 2, np.float64
+    )
 
 
-class Own:
+class Positives:
     """The own items of the queries of one direction.
 
     Args:
@@ -158,12 +160,12 @@ class Own:
         return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
 
 
-def own_images(split: TestSet, direction: Direction) -> Own:
+def positives_by_image(split: TestSet, direction: Direction) -> Positives:
     """The own items where the image of every text is known; raises UsageError where it is not."""
-    return Own(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
+    return Positives(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
 
 
-def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
+def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> Sample:
     """Some queries of evenly spaced units, ranked.
 
     Args:
@@ -172,9 +174,9 @@ def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
         most: queries.
         wide: from float64 scores, which tell vectors apart that differ little.
     """
-    direction = own.direction
-    queries, units = sampled_queries(data, own, most)
-    gallery, items = len(data.split.side(SIDES[direction][1])), own.of(queries)
+    direction = positives.direction
+    queries, units = sampled_queries(data, positives, most)
+    gallery, items = len(data.split.side(SIDES[direction][1])), positives.of(queries)
     first, last, depth = np.zeros((3, len(queries)), np.int64)
     best, mean = np.full(len(queries), np.inf), np.full(len(queries), 0.5)
     if data.lists is None:
@@ -197,16 +199,16 @@ def sample(data: Input, own: Own, most: int, wide: bool = False) -> Sample:
     return Sample(start, end, units, best, mean, size, depth, gallery)
 
 
-def sampled_queries(data: Input, own: Own, most: int) -> tuple[Int, Int]:
+def sampled_queries(data: Input, positives: Positives, most: int) -> tuple[Int, Int]:
     """A sample of queries from evenly spaced units, and where in it each unit starts.
 
     A query needs candidates and an own item. There is one query a unit, or several if there are few units.
     """
-    queries = own.relevance.queries
+    queries = positives.relevance.queries
     if data.lists is not None:
-        queries = queries[data.lists[own.direction].depth[queries] > 0]
-    queries = queries[np.argsort(own.unit[queries], kind="stable")]
-    units, first, count = np.unique(own.unit[queries], return_index=True, return_counts=True)
+        queries = queries[data.lists[positives.direction].depth[queries] > 0]
+    queries = queries[np.argsort(positives.unit[queries], kind="stable")]
+    units, first, count = np.unique(positives.unit[queries], return_index=True, return_counts=True)
     if not len(units):
         return units, first
     some = np.unique(np.linspace(0, len(units) - 1, min(most, len(units))).astype(np.int64))
@@ -265,8 +267,8 @@ def check(data: Input, plan: Plan) -> None:
     if data.system is not None and not data.of_vectors and any(one.allowed is not None for one in data.candidates):
         return  # other pairs may have no scores
     if data.index:  # the vectors
-        own = {d: one.scorer for d, one in data.index.items()}
-        data = replace(data, lists=None, system=System.of(own.get("i2t"), own.get("t2i")))
+        indexed = {d: one.scorer for d, one in data.index.items()}
+        data = replace(data, lists=None, system=System.of(indexed.get("i2t"), indexed.get("t2i")))
     view = (
         "gt" if split.image_of is not None else next((m.view for m in plan.single if m.view in plan.judgements), None)
     )
@@ -276,8 +278,12 @@ def check(data: Input, plan: Plan) -> None:
     # Captions are more queries than images, and have fewer candidates.
     without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
     with one_blas_thread():  # products are made in threads of their own
-        owns = [Own(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
-        found = [one for own in owns if (one := suspect(data, own, own.direction == without_ids)) is not None]
+        sides = [Positives(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
+        found = [
+            one
+            for positives in sides
+            if (one := suspect(data, positives, positives.direction == without_ids)) is not None
+        ]
         if without_ids and not found and (others := of_others(data)):
             found = [(others, GIVE_IDS)]
     if found and not trust:
@@ -286,7 +292,7 @@ def check(data: Input, plan: Plan) -> None:
     warn(*(what for what, _ in found))
 
 
-def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
+def suspect(data: Input, positives: Positives, order: bool = False) -> Suspicion | None:
     """Why the input looks misread in a direction; None if it does not, or is too small to tell.
 
     Args:
@@ -298,19 +304,19 @@ def suspect(data: Input, own: Own, order: bool = False) -> Suspicion | None:
     listed = data.lists is not None
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
     for most in (MAX_LISTED_ITEMS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
-        found = sample(data, own, most, wide=most == ALL_QUERIES)
+        found = sample(data, positives, most, wide=most == ALL_QUERIES)
         if len(found.best) < MIN_IMAGES:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
             break
-    as_read, words = own(*found.first), DIRECTION_WORDS[data.split.way(own.direction)]
+    as_read, words = positives(*found.first), DIRECTION_WORDS[data.split.way(positives.direction)]
     rows = GIVE_QUERY_IDS if data.split.one_way else GIVE_IDS
-    by = "" if own.relevance.name == "gt" else f"{own.relevance.name}:"
+    by = "" if positives.relevance.name == "gt" else f"{positives.relevance.name}:"
     what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))}"
     if found.at_chance:
         expected = f"chance {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
-    if (better := _better(list(readings(data, own, found, order)), as_read, found.units)) is not None:
+    if (better := _better(list(readings(data, positives, found, order)), as_read, found.units)) is not None:
         what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
         fix = (
             NEGATE_SCORES
@@ -379,19 +385,19 @@ def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | No
     return best if p < MAX_P_VALUE else None
 
 
-def readings(data: Input, own: Own, found: Sample, order: bool) -> Iterator[Reading]:
+def readings(data: Input, positives: Positives, found: Sample, order: bool) -> Iterator[Reading]:
     """What the first items of the queries of a sample are under other orders of the rows, and with another sign."""
     images, texts = found.first
     for t, text in _orders(data, "caption"):
         for i, image in _orders(data, "image"):
             sides = ("queries", "corpus items") if data.split.one_way else ("images", "texts")
             how = " and ".join(f"the {side} {words}" for side, words in zip(sides, (i, t), strict=True) if words)
-            yield Reading(f"with {how}", own(image[images], text[texts]))
+            yield Reading(f"with {how}", positives(image[images], text[texts]))
     negated = f"with the {'scores negated' if data.lists is None else 'lists reversed'}"
-    yield Reading(negated, own(*found.last), negated=True)
+    yield Reading(negated, positives(*found.last), negated=True)
     if order:
-        yield from _gathered(data, own, images, texts)
-        yield from _displaced(data, own, images, texts)
+        yield from _gathered(data, positives, images, texts)
+        yield from _displaced(data, positives, images, texts)
 
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
@@ -418,7 +424,7 @@ def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
             yield f"in the order of the split and named {words}", np.argsort(order)
 
 
-def _gathered(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Reading]:
+def _gathered(data: Input, positives: Positives, images: Int, texts: Int) -> Iterator[Reading]:
     """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
     sizes, sides = data.split.shape, data.without_ids
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
@@ -427,12 +433,12 @@ def _gathered(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Readin
         for shares in (False, True):
             image = image_in[dealt(image_row[images], sizes[0], count, shares)] if "image" in sides else None
             if image is not None:
-                yield Reading(f"{words} (images)", own(image, texts))
+                yield Reading(f"{words} (images)", positives(image, texts))
             for together in {1, max(1, sizes[1] // sizes[0])} if "caption" in sides else ():
                 text = text_in[dealt(text_row[texts], sizes[1], count, shares, together)]
-                yield Reading(f"{words} (texts)", own(images, text))
+                yield Reading(f"{words} (texts)", positives(images, text))
                 if image is not None:
-                    yield Reading(words, own(image, text))
+                    yield Reading(words, positives(image, text))
 
 
 def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) -> Int:
@@ -454,17 +460,17 @@ def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) ->
     return np.asarray(np.minimum((place * parts + part) * together + rows % together, n - 1), np.int64)
 
 
-def _displaced(data: Input, own: Own, images: Int, texts: Int) -> Iterator[Reading]:
+def _displaced(data: Input, positives: Positives, images: Int, texts: Int) -> Iterator[Reading]:
     """All rows from some row on are one or two rows apart from their items: one is missing, or was repeated."""
     for side in data.without_ids:
         at, noun = (images, "image") if side == "image" else (texts, "text")
         order = np.argsort(at, kind="stable")
-        as_read = own(images, texts)[order]
+        as_read = positives(images, texts)[order]
         for rows in ROW_OFFSETS:
             if side == "image":
-                moved = own(images + rows, texts)[order]
+                moved = positives(images + rows, texts)[order]
             else:
-                moved = own(images, (texts + rows).clip(0, own.columns - 1))[order]
+                moved = positives(images, (texts + rows).clip(0, positives.columns - 1))[order]
             # The row from which on displacing them gains most.
             gain = np.cumsum((moved.astype(np.int64) - as_read)[::-1])[::-1]
             begin, hits = int(gain.argmax()), np.empty(len(at), np.bool_)
@@ -493,8 +499,8 @@ def of_others(data: Input) -> str:
     texts, others = most_similar(split, captions or ())
     if len(texts) < MIN_IMAGES:
         return ""
-    as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
-    far = as_read.mean() >= MIN_MEAN_PLACE and own.mean() <= as_read.mean() / 10
+    as_read, reordered = (_places(data, texts, images) for images in (others, split.owners[texts]))
+    far = as_read.mean() >= MIN_MEAN_PLACE and reordered.mean() <= as_read.mean() / 10
     if not far and of_mean(as_read - 0.5)[0] < CHANCE_P_VALUE:
         return ""
     return (

@@ -141,19 +141,19 @@ def make_plan(data: Input, request: Request) -> Plan:
     directions = _directions(request, data)
     lists = _lists(request, data.split)
     intra = _intra(request, data)
-    judgements, own = _judgements(data, request)
-    asked: dict[Metric, int] = {}
+    judgements, custom_views = _judgements(data, request)
+    requested: dict[Metric, int] = {}
     if request.names != ():  # else only metrics inside the modalities
-        asked = choose_metrics(
-            _in_given_view(request, data.split, own), request.gains or {DEFAULT_GAINS: None}, split=data.split,
-            directions=directions, judgements=judgements, own=own,
+        requested = choose_metrics(
+            _in_given_view(request, data.split, custom_views), request.gains or {DEFAULT_GAINS: None},
+            split=data.split, directions=directions, judgements=judgements, custom_views=custom_views,
         )  # fmt: skip
     if data.split.image_of is None and not request.gains:
-        of_captions = [m for m, how in asked.items() if how == BY_ALL and m.view == DEFAULT_GAINS]
+        of_captions = [m for m, how in requested.items() if how == BY_ALL and m.view == DEFAULT_GAINS]
         note("graded relevance left out: it compares the captions of images" * bool(of_captions), weight="result")
-        asked = {m: how for m, how in asked.items() if m not in of_captions}
-    named = frozenset(_single(m for m, how in asked.items() if how == BY_NAME))
-    metrics: Sequence[Metric] = list(asked)
+        requested = {m: how for m, how in requested.items() if m not in of_captions}
+    named = frozenset(_single(m for m, how in requested.items() if how == BY_NAME))
+    metrics: Sequence[Metric] = list(requested)
     if request.ties == EXPECTED:
         metrics, intra = leave_out(metrics, named, _no_expectation), tuple(leave_out(intra, (), _no_expectation))
     targets, graded = _targets(metrics, judgements, data, directions), [m for m in metrics if m.graded]
@@ -165,17 +165,17 @@ def make_plan(data: Input, request: Request) -> Plan:
         listed = observe(data.lists, targets, directions)
         short = graded_too_short(rankings, data.lists) + too_short(_single(metrics), listed, data.split)
         metrics = long_enough(metrics, short, named, data.where, request.short_lists, data.index)
-    metrics, split, gains = _with_gains(metrics, asked, data, request, judgements)
+    metrics, split, gains = _with_gains(metrics, requested, data, request, judgements)
     for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
         note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
-    if idle := [name for name in own if not any(m.view == name for m in metrics)]:
+    if idle := [name for name in custom_views if not any(m.view == name for m in metrics)]:
         note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
     views, graded = {target_of(m) for m in _single(metrics)}, [m for m in metrics if m.graded]
-    rows, columns = (tuple(t for t in own if t.view in views) for own in targets)
+    rows, columns = (tuple(t for t in targets_of_side if t.view in views) for targets_of_side in targets)
     _refuse_misses(metrics, (rows, columns), request.no_positive)
     kept = frozenset(_single(graded))
     each = ((r, tuple(m for m in r.metrics if m in kept)) for r in rankings)
-    rankings = [replace(r, metrics=own) for r, own in each if own]
+    rankings = [replace(r, metrics=measured) for r, measured in each if measured]
     if data.lists is not None:  # an influence needs the next candidates of every list
         deep = [bool((known_depth(r, data.lists) >= r.depth).all()) for r in rankings]
         rankings = [replace(r, influence=r.influence and known) for r, known in zip(rankings, deep, strict=True)]
@@ -225,25 +225,25 @@ def _lists(request: Request, split: TestSet) -> int:
     return 0
 
 
-def _in_given_view(request: Request, split: TestSet, own: Sequence[str]) -> tuple[str, ...] | None:
+def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]) -> tuple[str, ...] | None:
     """The names of metrics, with the given set of judgements as the view of those that would lack relevance.
 
     Without a view, binary metrics need the image of every caption, and graded ones gains or captions to compute them.
     """
-    if request.names is None or not own:
+    if request.names is None or not custom_views:
         return request.names
     texts = split.columns.texts is not None and not split.one_way
     computable = request.gains or request.captions is not None or texts or split.name != "custom"
     known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(computable)}
     found = []
     for word in request.names:
-        views = {m.view for m in expand([word], ["gt", *own], (DEFAULT_GAINS,))}
-        plain = ":" not in word and word.lower() not in (*ALL, *own) and len(views) == 1
+        views = {m.view for m in expand([word], ["gt", *custom_views], (DEFAULT_GAINS,))}
+        plain = ":" not in word and word.lower() not in (*ALL, *custom_views) and len(views) == 1
         without = plain and not known.get(views.pop(), True)
-        if without and len(own) > 1:
-            named = " or ".join(f"{view}:{word}" for view in own)
+        if without and len(custom_views) > 1:
+            named = " or ".join(f"{view}:{word}" for view in custom_views)
             raise UsageError(f"{word} does not name its judgements, and several are given", fix=f"write {named}")
-        found.append(f"{own[0]}:{word}" if without else word)
+        found.append(f"{custom_views[0]}:{word}" if without else word)
     return tuple(found)
 
 
@@ -268,7 +268,7 @@ def choose_metrics(
     split: TestSet,
     directions: Sequence[Direction],
     judgements: Mapping[str, Source],
-    own: Sequence[str] = (),
+    custom_views: Sequence[str] = (),
 ) -> dict[Metric, int]:
     """The requested metrics, and how each was requested: ``BY_NAME``, ``BY_SUITE`` or ``BY_ALL``.
 
@@ -287,12 +287,12 @@ def choose_metrics(
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
     """
     available, kinds = list(judgements), tuple(gains or ())
-    asked = words(names)
+    requested = words(names)
     if names is None:
         absent = _absent(judgements, split)
-        asked = default_words([v for v in available if v not in absent], own, split.image_of is None)
+        requested = default_words([v for v in available if v not in absent], custom_views, split.image_of is None)
     found: dict[Metric, int] = {}
-    for word in asked or [""]:
+    for word in requested or [""]:
         how = BY_ALL if names is None or word.lower() in ALL else BY_SUITE if members(word) else BY_NAME
         for m in expand(word, available, kinds, suits=functools.partial(suits, gains=gains or {})):
             found[m] = min(how, found.get(m, how))
@@ -350,7 +350,7 @@ def _intra(request: Request, data: Input) -> tuple[Metric, ...]:
 
 def _with_gains(
     metrics: Sequence[Metric],
-    asked: Mapping[Metric, int],
+    requested: Mapping[Metric, int],
     data: Input,
     request: Request,
     judgements: Mapping[str, Source],
@@ -361,13 +361,13 @@ def _with_gains(
         split, gains = load_gains_of(metrics, request.gains, judgements, data.split, captions)
     except (UsageError, MissingPackage) as error:
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
-        by_name = any(m.graded and how < BY_ALL for m, how in asked.items())
+        by_name = any(m.graded and how < BY_ALL for m, how in requested.items())
         if by_name or request.gains or captions is not None or "graded" in map(str.lower, request.names or ()):
             raise
         note(f"graded relevance left out: {error.what} ({error.fix})", weight="result")
         return [m for m in metrics if not m.graded], data.split, {}
     gains = {view: g.among(data.candidates) if view in judgements else g for view, g in gains.items()}
-    named = [m for m, how in asked.items() if how < BY_ALL]
+    named = [m for m, how in requested.items() if how < BY_ALL]
     metrics = leave_out(metrics, named, functools.partial(_no_value, gains, request.gains))
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
     for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):
@@ -405,15 +405,15 @@ def _target(
     """The relevant items of the queries that have candidates; warns of queries that cannot find any of these."""
     if among.allowed is not None:
         some = np.diff(among.allowed.indptr) > 0
-        asked = taken(relevance, some[relevance.queries])
-        relevance = replace(asked, without=relevance.without[some[relevance.without]])
+        relevant = taken(relevance, some[relevance.queries])
+        relevance = replace(relevant, without=relevance.without[some[relevance.without]])
     found = Targets(view, relevance, among)
     if not len(found.relevance.queries) and not replace(among, fold=None).everything:
         what = f"judgements '{view}' ({way}): no query has candidates and a relevant item that is not excluded"
         raise BadInput(what, fix=f"check the ids in {spell('candidates')} and {spell('exclude')}")
     if lost := int((found.relevance.found == 0).sum()):
-        of = f"of {len(relevance.queries):,} queries"
-        counted = count_of(lost, f"{of} has", f"{of} have")
+        scope = f"of {len(relevance.queries):,} queries"
+        counted = count_of(lost, f"{scope} has", f"{scope} have")
         where = "in the gallery" if among.allowed is None else "among their candidates"
         ranks = " and ".join(str(m) for m in metrics if m.unit == "rank" and m.ranked == view)
         but = f"; {ranks} leave {'it' if lost == 1 else 'them'} out" if ranks else ""
@@ -437,7 +437,11 @@ def _candidates(view: str, data: Input, side: Which) -> Candidates:
 
 def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], no_positive: str) -> None:
     """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
-    judged = {(t.view, d): t.relevance for d, own in zip(DIRECTIONS, targets, strict=True) for t in own}
+    judged = {
+        (t.view, d): t.relevance
+        for d, targets_of_side in zip(DIRECTIONS, targets, strict=True)
+        for t in targets_of_side
+    }
     for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
@@ -500,15 +504,15 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
 def _no_value(gains: Mapping[str, Gains], chosen: Mapping[str, Spec], metric: Metric) -> BadInput | None:
     """Why a metric cannot be measured with its gains and what to do about it, None if it can."""
     for m in (metric.parts() or (metric,)) if metric.graded else ():
-        own, least, spec = gains[m.view], m.family.lowest_gain, chosen.get(m.view)
+        used, least, spec = gains[m.view], m.family.lowest_gain, chosen.get(m.view)
         where = spec.argument if spec and SOURCES[m.view].endings else None
-        if own.lowest is not None and least is not None and own.lowest < least:
-            why = f"gains of '{m.view}' go down to {own.lowest:.4g}, but the metric takes none below {least:g}"
+        if used.lowest is not None and least is not None and used.lowest < least:
+            why = f"gains of '{m.view}' go down to {used.lowest:.4g}, but the metric takes none below {least:g}"
             return BadInput(why, where=where, fix=without_negative())
-        if own.of_judgements and pseudo_positives(m):
+        if used.of_judgements and pseudo_positives(m):
             fix = f"give them with {spell('judgements')} under a NAME, and write NAME:R@{m.k} or NAME:Recall@{m.k}"
             return BadInput(f"gains of '{m.view}' are only 0 and 1: these are binary judgements", where=where, fix=fix)
-        if not own.rows_affordable and (m.family.depth == "all" or {"ideal", "pseudo_positive"} & m.family.needs):
+        if not used.rows_affordable and (m.family.depth == "all" or {"ideal", "pseudo_positive"} & m.family.needs):
             why = f"it reads every pair, and '{m.view}' needs hours for all pairs"
             return BadInput(why, where=where, fix="use CS@k, which reads the top k")
     return None

@@ -140,38 +140,39 @@ def request(**given: Any) -> Request:
         BadInput: as ``run_folder``.
         MissingPackage: the back-end is not installed.
     """
-    asked = _of_run_folder(Options(**given))
-    if (folder := folder_of(asked.split)) is not None:
-        asked = dataclasses.replace(asked, split=None)
+    options = _of_run_folder(Options(**given))
+    if (folder := folder_of(options.split)) is not None:
+        options = dataclasses.replace(options, split=None)
     judged = {folder.view: [Spec(folder.view, str(folder.judgements), {})]} if folder else {}
-    if folder is not None and folder.view in _judgements(asked.judgements):
+    if folder is not None and folder.view in _judgements(options.judgements):
         what = f"{spell('judgements')} and the folder both have judgements called {folder.view}"
         raise UsageError(what, fix=f"use another name: {spell('judgements', 'NAME=FILE')}")
     values = {
-        **vars(asked), "run": _runs(asked.run), "scores": None if asked.scores is None else _scores(asked.scores),
-        "fuse": _systems(asked.fuse, asked.run is not None), "rerank": _of_each("rerank", asked.rerank),
-        "index": _indexes(asked.index), "candidates": _candidates("candidates", asked.candidates),
-        "exclude": _candidates("exclude", asked.exclude),
-        "gains": _gains(asked.gains), "judgements": judged | _judgements(asked.judgements), "folder": folder,
+        **vars(options), "run": _runs(options.run),
+        "scores": None if options.scores is None else _scores(options.scores),
+        "fuse": _systems(options.fuse, options.run is not None), "rerank": _of_each("rerank", options.rerank),
+        "index": _indexes(options.index), "candidates": _candidates("candidates", options.candidates),
+        "exclude": _candidates("exclude", options.exclude),
+        "gains": _gains(options.gains), "judgements": judged | _judgements(options.judgements), "folder": folder,
     }  # fmt: skip
-    check_alone(asked, values)
-    measured = None if asked.metrics is None else words(asked.metrics)
+    check_alone(options, values)
+    measured = None if options.metrics is None else words(options.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
-    drawn = asked.resamples, asked.seed, asked.interval
+    drawn = options.resamples, options.seed, options.interval
     found = Request(
-        **values | {"weights": _weights(asked.weights, len(values["fuse"]) + 1)},
+        **values | {"weights": _weights(options.weights, len(values["fuse"]) + 1)},
         names=names,
         intra=names is not None and len(names) < len(measured or ()),
-        directions=tuple(d for d in DIRECTIONS if asked.direction in ("both", d, *[ONE_WAY] * (d == "i2t"))),
-        resampling=Resampling(asked.ci, *drawn) if asked.ci else None,
-        part=_part(asked.only),
-        correction=None if asked.normalise is None else corrected.parse(asked.normalise),
-        weight=_weight(asked.combine),
-        kept=None if asked.save_run is None else asked.depth or SAVED_RUN_DEPTH,
-        settings=settings(asked),
+        directions=tuple(d for d in DIRECTIONS if options.direction in ("both", d, *[ONE_WAY] * (d == "i2t"))),
+        resampling=Resampling(options.ci, *drawn) if options.ci else None,
+        part=_part(options.only),
+        correction=None if options.normalise is None else corrected.parse(options.normalise),
+        weight=_weight(options.combine),
+        kept=None if options.save_run is None else options.depth or SAVED_RUN_DEPTH,
+        settings=settings(options),
     )
     _check(found)
-    return found if asked.engine == "local" or found.run is not None else _portable(found)
+    return found if options.engine == "local" or found.run is not None else _portable(found)
 
 
 def _portable(request: Request) -> Request:
@@ -346,19 +347,19 @@ def _bare(text: Any) -> Any:
     return str(text).removeprefix(BY_RANK) if is_path(text) else text
 
 
-def _of_run_folder(asked: Options) -> Options:
+def _of_run_folder(options: Options) -> Options:
     """Fill in the file, the similarity and the split of a training run from its folder; explicit options win."""
-    if not is_path(asked.images) or asked.texts is not None or asked.scores is not None:
-        return asked
-    found = run_folder(expanded(asked.images))
+    if not is_path(options.images) or options.texts is not None or options.scores is not None:
+        return options
+    found = run_folder(expanded(options.images))
     if found is None:
-        return asked
+        return options
     changed: dict[str, Any] = {"images": None, "scores": found.file} if found.scores else {"images": found.file}
-    if asked.split is None and found.split in catalogue.names():
+    if options.split is None and found.split in catalogue.names():
         changed["split"] = found.split
-    if not found.scores and asked.similarity == "auto" and found.similarity is not None:
+    if not found.scores and options.similarity == "auto" and found.similarity is not None:
         changed["similarity"] = found.similarity
-    return dataclasses.replace(asked, **changed)
+    return dataclasses.replace(options, **changed)
 
 
 def check_input(given: Request) -> None:
@@ -402,10 +403,10 @@ def _check(request: Request) -> None:
             raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
     for word in request.names or ():
         refuse_gains(word)
-    own = list(request.judgements)
-    known = [*SOURCES, *own, HUBNESS]
-    asked = request.names or (request.names is not None and not request.intra)
-    for metric in expand(request.names or (), ["gt", *own], tuple(request.gains)) if asked else ():
+    custom_views = list(request.judgements)
+    known = [*SOURCES, *custom_views, HUBNESS]
+    explicit = request.names or (request.names is not None and not request.intra)
+    for metric in expand(request.names or (), ["gt", *custom_views], tuple(request.gains)) if explicit else ():
         if metric.view not in known:
             near = difflib.get_close_matches(metric.view, known)
             meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"

@@ -211,21 +211,21 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
-    asked, started = request(**locals()), assemble.now()
-    check_input(asked)
-    sources = asked.beside
+    parsed, started = request(**locals()), assemble.now()
+    check_input(parsed)
+    sources = parsed.beside
     with logged(), read_once():
-        data = system.read(asked)
+        data = system.read(parsed)
         sources = [*data.sources, *sources]
-        if asked.save_run is not None:
-            refuse_overwriting(list(saved_run.files(Path(asked.save_run)).values()), sources)
-        plan = make_plan(data, asked)
+        if parsed.save_run is not None:
+            refuse_overwriting(list(saved_run.files(Path(parsed.save_run)).values()), sources)
+        plan = make_plan(data, parsed)
         system.audit(data, plan.targets[0])
         report, observed, backend = run_evaluation(data, plan)
-    other = {"backend": backend} if backend != asked.backend else {}
-    report = assemble.attach(report, started, asked.threads, sources, backend, {**asked.settings, **other})
-    if asked.save_run is not None:
-        saved_run.write(Path(asked.save_run), data.split, observed, asked.kept)
+    other = {"backend": backend} if backend != parsed.backend else {}
+    report = assemble.attach(report, started, parsed.threads, sources, backend, {**parsed.settings, **other})
+    if parsed.save_run is not None:
+        saved_run.write(Path(parsed.save_run), data.split, observed, parsed.kept)
     return report
 
 

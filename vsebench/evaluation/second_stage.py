@@ -59,7 +59,7 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
         found = _entries(value, direction, split)
     else:
         found = _matrix(value, where, direction, split, request, rows)
-    own, other = SIDES[direction]
+    queried, other = SIDES[direction]
     gallery, depth = len(split.side(other).ids), request.rerank_depth
     least, most = int(found.each.min()), int(found.each.max())
     if not most:
@@ -68,7 +68,7 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
         fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
         raise UsageError("every pair has a score", where=where, fix=fix)
     if depth is None and least < most:
-        note(f"re-ranking, {direction}: {own}s have scores for {least:,} to {most:,} items", weight="detail")
+        note(f"re-ranking, {direction}: {queried}s have scores for {least:,} to {most:,} items", weight="detail")
     return found._replace(depth=min(depth or most, gallery), reach=min(depth or 2 * most, gallery), where=where)
 
 
@@ -91,16 +91,14 @@ def _matrix(
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=GATHER_PROCESSES)
     counts, _, _ = scored(scores, missing)
-    each, (own, others), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
+    each, (query_name, item_name), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
     if len(np.unique(each)) > 1 == len(np.unique(counts[other])):
-        what = (
-            f"every {others} has scores for {counts[other][0]:,} {own}s, but {own}s have scores for different numbers"
-        )
-        raise BadInput(f"{what}: these are scores of {other}", where=where, fix=f"give them as {other}")
+        what = f"every {item_name} has scores for {counts[other][0]:,} {query_name}s, but {query_name}s have scores"
+        what = f"{what} for different numbers: these are scores of {other}"
+        raise BadInput(what, where=where, fix=f"give them as {other}")
     if unscored := int((each == 0).sum()):
-        what = (
-            f"{unscored:,} of {len(each):,} {own}s have no score, as if the matrix came from one of several processes"
-        )
+        what = f"{unscored:,} of {len(each):,} {query_name}s have no score"
+        what += ", as if the matrix came from one of several processes"
         raise BadInput(what, where=where, fix=GATHER_PROCESSES)
     unnamed = [side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(owners.order_note("re-ranking", unnamed, split))
@@ -179,8 +177,8 @@ def apply(
 
 def part(scorer: Scorer, given: SecondScores, weight: float | None, queries: tuple[int, int], threads: int) -> Tops:
     """The new order of the tops of a range of queries, from the scores of both stages, for another process."""
-    own = scorer.take(slice(*queries), slice(None))
-    top = shown(own, top_lists(own, given.reach, threads=threads))
+    block = scorer.take(slice(*queries), slice(None))
+    top = shown(block, top_lists(block, given.reach, threads=threads))
     top = replace(top, scored=top.scores.ravel(), first=queries[0])
     return _reordered(top, _scores_of(top, given), weight)
 
@@ -228,25 +226,25 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
 
     Raises BadInput.
     """
-    none, (own, other), split = np.isnan(scores), SIDES[direction], plan.split
+    none, (query_name, item_name), split = np.isnan(scores), SIDES[direction], plan.split
     if plan.request.rerank_depth is not None:
-        lost, number, asked = none, int(none.sum()), scores.size
+        lost, number, requested = none, int(none.sum()), scores.size
         what, behind = (
-            f"{other}s that the first stage ranks first have no score",
+            f"{item_name}s that the first stage ranks first have no score",
             "are ranked after the items with a score",
         )
     else:
         # as many as a query has scores for, of which some are behind the top that is searched
-        asked = int(given.each.sum())
-        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], asked - int((~none).sum())
-        what = f"scores are for {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
+        requested = int(given.each.sum())
+        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], requested - int((~none).sum())
+        what = f"scores are for {item_name}s that the first stage does not rank among its first {scores.shape[1]:,}"
         behind = "keep the order of the first stage"
     if not number:
         return
     row, column = np.argwhere(lost)[0].tolist()
-    item = split.side(other).ids[top.items[row, column]]
-    first = f"{other} {item} of {own} {split.side(own).ids[row]}, at rank {column + 1}"
-    what = f"{number:,} of {asked:,} {what} (first without a score: {first})"
-    if number > MAX_MISSING * asked:
+    item = split.side(item_name).ids[top.items[row, column]]
+    first = f"{item_name} {item} of {query_name} {split.side(query_name).ids[row]}, at rank {column + 1}"
+    what = f"{number:,} of {requested:,} {what} (first without a score: {first})"
+    if number > MAX_MISSING * requested:
         raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")
     note(f"re-ranking, {direction}: {what}; they {behind}")

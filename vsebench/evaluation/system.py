@@ -41,7 +41,7 @@ from ..signature import ENCODER
 from ..types import BOTH, DIRECTIONS, NO_INDICES, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
-from .misread import CHANCE_P_VALUE, own_images, sampled_queries
+from .misread import CHANCE_P_VALUE, positives_by_image, sampled_queries
 from .request import PART_GRAMMAR, SELF_ID, Given, Request
 
 # Scores, lists and options that a step cannot be combined with.
@@ -100,8 +100,8 @@ def _check(data: Input, request: Request) -> None:
         "folds": (f"the folds of {data.split.name}" * data.split.in_folds, f"leave it out, or {whole}"),
         "no vectors": ("a score matrix" * (data.lists is None and not data.of_vectors), "give embeddings"),
         **{
-            name: (steps.get(name, spell(name)) * bool(asked), one)
-            for name, asked in (("fuse", request.fuse), *given.items())
+            name: (steps.get(name, spell(name)) * bool(requested), one)
+            for name, requested in (("fuse", request.fuse), *given.items())
         },
         "intra": (INTRA * request.intra, one),
         "save_run": (spell("save_run") * bool(request.save_run), one),
@@ -143,13 +143,13 @@ def _without_excluded(data: Input, request: Request) -> Input:
             raise BadInput(what, where=data.where, fix=f"leave out {spell(needs[0])}, or give finite scores")
         return replace(scorer, scores=scores)
 
-    forward, own = data.system.forward, data.system.own
-    if own is None or "i2t" in request.directions:
-        asked = [d for d in data.directions if d in request.directions]
-        forward = ranked_last(forward, sides_of(asked if own is None else DIRECTIONS[:1]))
-    if own is not None and "t2i" in request.directions:
-        own = ranked_last(own.T, BOTH[1:]).T
-    return replace(data, system=System(forward, own))
+    forward, separate = data.system.forward, data.system.own
+    if separate is None or "i2t" in request.directions:
+        directions = [d for d in data.directions if d in request.directions]
+        forward = ranked_last(forward, sides_of(directions if separate is None else DIRECTIONS[:1]))
+    if separate is not None and "t2i" in request.directions:
+        separate = ranked_last(separate.T, BOTH[1:]).T
+    return replace(data, system=System(forward, separate))
 
 
 def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
@@ -174,26 +174,26 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
     without = any(one.candidates.excluded is not None for one in targets)
     if without or queries.numbered or corpus.numbered or queries.ids.dtype.kind != corpus.ids.dtype.kind:
         return
-    own = places(corpus.ids, queries.ids)
+    same_ids = places(corpus.ids, queries.ids)
     for relevance in (one.relevance for one in targets):
         query = relevance.queries[relevance.query_of]
-        own[query[relevance.items == own[query]]] = -1  # the item of its id is the right one
-    if not (own >= 0).any():
+        same_ids[query[relevance.items == same_ids[query]]] = -1  # the item of its id is the right one
+    if not (same_ids >= 0).any():
         return
     top = 0.0
-    if targets and 2 * (own >= 0).sum() > len(own):
-        some = np.unique(np.linspace(0, len(own) - 1, SAMPLED_QUERIES).astype(np.int64))
+    if targets and 2 * (same_ids >= 0).sum() > len(same_ids):
+        some = np.unique(np.linspace(0, len(same_ids) - 1, SAMPLED_QUERIES).astype(np.int64))
         if data.lists is None:
             best = rows_of(data.scorer(DIRECTIONS[0]), some).argmax(axis=1)
         else:
             best = np.array([next(iter(data.lists[DIRECTIONS[0]].of_query(query)), -2) for query in some.tolist()])
-        top = float((best == own[some]).mean())
+        top = float((best == same_ids[some]).mean())
     if top > 0.5:
         what = f"the item with the id of the query is first for {top:.0%} of the queries but is not relevant"
         warn(f"{what}: if it is the query itself, exclude it as MTEB and BEIR do ({spell('exclude', SELF_ID)})")
-    elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[own >= 0].tolist()):
+    elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[same_ids >= 0].tolist()):
         # Integers, and SET:NUMBER of M-BEIR, count both sides.
-        note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
+        note(f"{int((same_ids >= 0).sum()):,} of {len(same_ids):,} queries have the id of an item")
 
 
 SAMPLED_QUERIES = 256  # queries of which two systems are compared
@@ -254,24 +254,28 @@ def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (
-        (NO_INDICES, NO_INDICES) if known else sampled_queries(data, own_images(data.split, direction), SAMPLED_QUERIES)
+        (NO_INDICES, NO_INDICES)
+        if known
+        else sampled_queries(data, positives_by_image(data.split, direction), SAMPLED_QUERIES)
     )
     if len(of_image) < top_scored.MIN_IMAGES or items < top_scored.MIN_IMAGES:
         return
     good, best = [], []
     for system in (data, one):
         scores = np.array(rows_of(system.scorer(direction), queries))
-        own = data.split.owners[queries][:, None] == np.arange(items)
+        positive = data.split.owners[queries][:, None] == np.arange(items)
         if direction == "i2t":
-            own = queries[:, None] == data.split.owners
-        good.append(own[np.arange(len(queries)), scores.argmax(axis=1)].mean())
-        best.append(np.where(own, -np.inf, scores).argmax(axis=1))
-    alike = int((best[0] == best[1]).sum())
+            positive = queries[:, None] == data.split.owners
+        good.append(positive[np.arange(len(queries)), scores.argmax(axis=1)].mean())
+        best.append(np.where(positive, -np.inf, scores).argmax(axis=1))
+    same_best = int((best[0] == best[1]).sum())
     from scipy.special import bdtrc
 
-    if min(good) > MIN_R1_TO_COMPARE and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > CHANCE_P_VALUE):
+    if min(good) > MIN_R1_TO_COMPARE and (
+        not same_best or bdtrc(same_best - 1, len(queries), 1 / items) > CHANCE_P_VALUE
+    ):
         what = (
-            f"apart from relevant items, it ranks the same item first as the first system for {alike:,} of "
+            f"apart from relevant items, it ranks the same item first as the first system for {same_best:,} of "
             f"{len(queries):,} "
         )
         warn(f"{name}: {what}queries, no more than by chance: its rows have no ids and may be in another order")
@@ -325,11 +329,11 @@ def only(data: Input, request: Request) -> Input:
         BadInput: the file has no such column, or no item has the value.
     """
     assert request.part is not None
-    said, named, column, wanted = request.part
+    text, named, column, wanted = request.part
     path = named or request.captions_file
     if path is None:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
-        raise UsageError(f"{spell('only', said)} has no file", fix=fix)
+        raise UsageError(f"{spell('only', text)} has no file", fix=fix)
     split = data.split
     kind = "captions" if path == request.captions_file else "columns"
     name, side, values = of_items(path, column, split, kind)
@@ -346,7 +350,7 @@ def only(data: Input, request: Request) -> Input:
     else:
         captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
     note(
-        f"only {said}: {len(images):,} of {len(split.rows.ids):,} {split.rows.plural} and {len(captions):,} of "
+        f"only {text}: {len(images):,} of {len(split.rows.ids):,} {split.rows.plural} and {len(captions):,} of "
         f"{len(split.columns.ids):,} {split.columns.plural} are the queries and the gallery"
     )
     return _taken(data, request, images, captions)
@@ -359,8 +363,8 @@ def by_id(data: Input, request: Request) -> Input:
     """
     taken = _taken(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
     assert taken.system is not None
-    own = taken.system.own
-    return replace(taken, system=System(_rounded(taken.system.forward), own and _rounded(own)))
+    separate = taken.system.own
+    return replace(taken, system=System(_rounded(taken.system.forward), separate and _rounded(separate)))
 
 
 def _rounded(scorer: Scorer) -> Scorer:

@@ -117,9 +117,9 @@ def constant(scores: Scores) -> Constant | None:
         return None
     counts, low, high = scored(scores, value)
     share = 1 - int(counts["i2t"].sum()) / scores.size
-    of = {direction: depth for direction, each in counts.items() if (depth := _same(each))}
+    depths = {direction: depth for direction, each in counts.items() if (depth := _same(each))}
     apart = share >= WARN_SHARE and high > low and low - float(value) > 2 * (high - low)
-    return Constant(float(value), float(share), of, float(value) < low, apart)
+    return Constant(float(value), float(share), depths, float(value) < low, apart)
 
 
 def scored(scores: Scores, missing: Any) -> tuple[dict[Direction, Int], float, float]:

@@ -153,7 +153,7 @@ def complete(shards: list[Path], where: Path) -> list[Path]:
     named = [part for path in found if (part := SHARD.fullmatch(path.name))]
     tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
     if len(tables) > 1:
-        what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{of}' for table, of in tables)}"
+        what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{total}' for table, total in tables)}"
         fix = "give the file of one table, or move the shards of each table into a separate folder"
         raise BadInput(what, where=where, fix=fix)
     if named and len(named) == len(found) != int(named[0]["of"]):

@@ -39,15 +39,15 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         DiskError: the system refuses to write: no space is left, no permission, a read-only file system; or to make
             the folder.
     """
-    shown, target = Path(path), expanded(path)
+    given, target = Path(path), expanded(path)
     try:
-        check_place(shown, parents=parents)
+        check_place(given, parents=parents)
         target = _real(target)
         if parents:
             make_folder(target.parent)
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
     except OSError as error:
-        raise refused(shown, error) from error
+        raise refused(given, error) from error
     temporary = _beside(target)
     as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
     try:
@@ -62,7 +62,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and (error.errno in DISK_ERRORS or error.filename == str(temporary)):
-            raise refused(shown, error) from error  # the error of a write does not name its file
+            raise refused(given, error) from error  # the error of a write does not name its file
         raise
 
 

@@ -139,8 +139,8 @@ def with_caption_ids(found: pd.DataFrame) -> pd.DataFrame:
     fields = find_fields(found)
     if fields is None or fields.caption_id is not None or found[fields.image].map(str).is_unique:
         return found
-    names = [own for *_, own in _records(found, fields)]
-    return found.assign(caption_id=[own[0] for own in names]) if all(len(own) == 1 for own in names) else found
+    names = [ids for *_, ids in _records(found, fields)]
+    return found.assign(caption_id=[ids[0] for ids in names]) if all(len(ids) == 1 for ids in names) else found
 
 
 def parts_of(found: pd.DataFrame, fields: Fields) -> list[str]:
@@ -183,11 +183,13 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
     """Of every record the id of its image, its captions, and their ids."""
     counted: dict[int | str, int] = {}
     nothing = [None] * len(found)
-    of = (fields.image, fields.caption_id, fields.index, *fields.captions)
-    images, ids, numbers, *columns = (found[name].tolist() if name in found else nothing for name in of)
-    for row, (image, own, number, *said) in enumerate(zip(images, ids, numbers, *columns, strict=True)):
-        captions = _captions(said, fields, found, row)
-        several = own if isinstance(own, list) and len(own) == len(captions) else [own]
+    columns_read = (fields.image, fields.caption_id, fields.index, *fields.captions)
+    images, ids, numbers, *columns = (found[name].tolist() if name in found else nothing for name in columns_read)
+    for row, (image, record_ids, number, *columns_of_text) in enumerate(
+        zip(images, ids, numbers, *columns, strict=True)
+    ):
+        captions = _captions(columns_of_text, fields, found, row)
+        several = record_ids if isinstance(record_ids, list) and len(record_ids) == len(captions) else [record_ids]
         names = [_id(one, fields.caption_id, found, row) for one in several] if fields.caption_id is not None else []
         name = _before_mark(names, found, row) if fields.image is None else _image(image, fields.image, found, row)
         if fields.caption_id is None:
@@ -197,11 +199,11 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
         yield name, captions, names if len(names) == len(captions) else names[:1] * len(captions)
 
 
-def _captions(said: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
+def _captions(sentences: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
     """The captions of a record: of one field or list, or of several fields, of which some may be empty."""
-    if len(said) > 1:
-        return [one for one in said if not missing(one)]
-    (one,) = said
+    if len(sentences) > 1:
+        return [one for one in sentences if not missing(one)]
+    (one,) = sentences
     if isinstance(one, str):
         for read in (json.loads, ast.literal_eval) if _LIST.fullmatch(one) else ():  # a list as JSON or Python write it
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

@@ -168,7 +168,7 @@ def numbered(ids: Ids, base: int) -> Ids:
     numbers = [(int(one[1]), int(one[2])) for one in found if one]
     if len(numbers) < len(found) or not all(number < base for _, number in numbers):
         return ids
-    return np.array([of * base + number for of, number in numbers], np.int64)
+    return np.array([subset * base + number for subset, number in numbers], np.int64)
 
 
 def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
@@ -198,7 +198,7 @@ def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
 
     def changed(change: Callable[[str], str], texts: Sequence[list[str]]) -> list[list[str]]:
         """The texts of each side in another form; integers have one form."""
-        return [old if of.dtype.kind == "i" else list(map(change, old)) for of, old in zip(sides, texts, strict=True)]
+        return [old if ids.dtype.kind == "i" else list(map(change, old)) for ids, old in zip(sides, texts, strict=True)]
 
     mine, theirs = plain = changed(_plain, [side.astype(np.str_).tolist() for side in sides])
     if "i" in kinds:

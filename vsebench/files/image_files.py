@@ -87,8 +87,8 @@ def match_images(
     """The one of some files that belongs to every image id; arguments and errors as for ``find_images``."""
     at = files_of(files, image_ids, names)
     if len(lost := np.flatnonzero(at < 0)):
-        of, first = f"of the {len(at):,} images", str(image_ids[lost[0]])
-        what = f"{count_of(len(lost), f'{of} has', f'{of} have')} no unique file (first: "
+        scope, first = f"of the {len(at):,} images", str(image_ids[lost[0]])
+        what = f"{count_of(len(lost), f'{scope} has', f'{scope} have')} no unique file (first: "
         fix = f"give a folder with every image once (it has {files[0]}), or the names of the files in "
         fix += spell("captions", "FILE")
         raise BadInput(f"{what}{(names or {}).get(first, first)})", where=folder, fix=fix)

@@ -43,15 +43,15 @@ def karpathy(document: Any) -> Rows | None:
 
 
 def _of_karpathy(image: Mapping[str, Any], coco: bool) -> dict[str, Any]:
-    said, ids = image.get("sentences"), image.get("sentids")
-    said = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+    sentences, ids = image.get("sentences"), image.get("sentids")
+    sentences = [one for one in sentences if isinstance(one, dict)] if isinstance(sentences, list) else []
     path = f"{image.get('filepath', '')}/{image.get('filename')}".lstrip("/")
     others = {name: value for name, value in image.items() if name not in ("sentences", "sentids", "filename")}
     record = {**others, "image": image.get("cocoid" if coco else "filename"), "file_name": path}
     if coco:
-        stated = ids if isinstance(ids, list) and len(ids) >= len(said) else [None] * len(said)
-        record["caption_id"] = [one.get("sentid", stated[k]) for k, one in enumerate(said)]
-    return {**record, "captions": [one.get("raw") for one in said]}
+        stated = ids if isinstance(ids, list) and len(ids) >= len(sentences) else [None] * len(sentences)
+        record["caption_id"] = [one.get("sentid", stated[k]) for k, one in enumerate(sentences)]
+    return {**record, "captions": [one.get("raw") for one in sentences]}
 
 
 def annotated(document: Any) -> Rows | None:
@@ -64,8 +64,13 @@ def annotated(document: Any) -> Rows | None:
         if isinstance(found, list):
             listed = document.get(others)
             known = {str(one.get(name)): one for one in listed or () if isinstance(one, dict)} if listed else {}
-            of = {own: {k: v for k, v in one.items() if k in ("file_name", "split")} for own, one in known.items()}
-            return [{**of.get(str(one.get(key)), {}), **one} if isinstance(one, dict) else one for one in found]
+            known_fields = {
+                key_value: {k: v for k, v in one.items() if k in ("file_name", "split")}
+                for key_value, one in known.items()
+            }
+            return [
+                {**known_fields.get(str(one.get(key)), {}), **one} if isinstance(one, dict) else one for one in found
+            ]
     return None
 
 
@@ -73,8 +78,8 @@ def by_image(document: Any) -> Rows | None:
     """Captions, one or a list, by image."""
     if not isinstance(document, dict) or not document:
         return None
-    lists = [[said] if isinstance(said, str) else said for said in document.values()]
-    fits = all(isinstance(said, list) and all(isinstance(one, str) for one in said) for said in lists)
+    lists = [[captions] if isinstance(captions, str) else captions for captions in document.values()]
+    fits = all(isinstance(captions, list) and all(isinstance(one, str) for one in captions) for captions in lists)
     return {"image": list(document), "captions": lists} if fits else None
 
 
@@ -239,20 +244,20 @@ def trec(places: Mapping[int, Mapping[str, int]]) -> Callable[[Sequence[str]], R
         first = next(line for line in lines if line.strip())
         mark = next((mark for mark in (None, "\t", ",") if len(first.split(mark)) in places), None)
         width = len(first.split(mark))
-        of = places.get(width, {})
-        columns: list[list[str]] = [[] for _ in of]
+        columns_by_role = places.get(width, {})
+        columns: list[list[str]] = [[] for _ in columns_by_role]
         known: dict[str, str] = {}  # ids and ranks repeat: one text in memory of each
         for number, line in enumerate(lines, 1):
             cells = line.split(mark)
-            if len(cells) != width or not of:
+            if len(cells) != width or not columns_by_role:
                 if not line.strip():
                     continue
-                expected = width if of else " or ".join(", ".join(map(str, places)).rsplit(", ", 1))
+                expected = width if columns_by_role else " or ".join(", ".join(map(str, places)).rsplit(", ", 1))
                 what = f"line {number:,} has {count_of(len(cells), 'column')}, expected {expected}"
                 raise BadInput(f"{what}: {' '.join(cells)[:80]!r}")
-            for column, (field, at) in zip(columns, of.items(), strict=True):
+            for column, (field, at) in zip(columns, columns_by_role.items(), strict=True):
                 column.append(cells[at] if field == "number" else known.setdefault(cells[at], cells[at]))
-        return dict(zip(of, columns, strict=True))
+        return dict(zip(columns_by_role, columns, strict=True))
 
     return trec
 

@@ -126,8 +126,8 @@ def _heard(what: str) -> Iterator[None]:
     finally:
         for logger, before in zip(loggers, handlers, strict=True):
             logger.handlers = before
-    said = [*heard.said, *(str(w.message) for w in raised if w.category is UserWarning)]
-    warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in said if _OF_WEIGHTS.search(text)))
+    messages = [*heard.said, *(str(w.message) for w in raised if w.category is UserWarning)]
+    warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in messages if _OF_WEIGHTS.search(text)))
 
 
 @contextlib.contextmanager

@@ -90,9 +90,9 @@ def _header(stream: IO[bytes], size: int, path: Path, what: str) -> tuple[tuple[
     shape, _, dtype = read(stream)
     declared, held = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if not dtype.hasobject and (declared != held or min(shape, default=0) < 0):  # pickles have no fixed size
-        of = f"{what} declares shape {shape} {dtype_name(dtype)} ({declared:,} bytes)"
+        declares = f"{what} declares shape {shape} {dtype_name(dtype)} ({declared:,} bytes)"
         why = "truncated" if held < declared else "damaged, or several arrays in one file"
-        raise BadInput(f"{of} but holds {held:,} bytes of data: {why}", where=path, fix=WRITE_AGAIN)
+        raise BadInput(f"{declares} but holds {held:,} bytes of data: {why}", where=path, fix=WRITE_AGAIN)
     return shape, dtype
 
 

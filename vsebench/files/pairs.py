@@ -159,8 +159,8 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
         queries, items = pairs.queries[pairs.query], pairs.items[pairs.item]
         _refuse_mostly_unknown(items, item[pairs.item], queries, sides[1], test.name, pairs.where)
         if len(lost):
-            of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
-            counted = count_of(len(lost), f"{of} is", f"{of} are")
+            scope = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
+            counted = count_of(len(lost), f"{scope} is", f"{scope} are")
             notes.append(
                 f"{test.way(direction)}: {counted} not in the split and left out (first: {pairs.queries[lost[0]]})"
             )
@@ -197,8 +197,8 @@ def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
 
 def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
     """Where the queries and items are on two sides, and what was changed to find them; numbers of rows are no ids."""
-    of = zip((pairs.queries, pairs.items), sides, MBEIR_BASES, strict=True)
-    return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in of]
+    sides_of_pairs = zip((pairs.queries, pairs.items), sides, MBEIR_BASES, strict=True)
+    return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in sides_of_pairs]
 
 
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
@@ -243,20 +243,20 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
     """Refuse retrieved lists of queries, or with items, that the split does not have."""
     lost = pairs.given[query[pairs.given] < 0]
     if len(lost):
-        of = f"of the {len(pairs.given):,} query ids"
+        scope = f"of the {len(pairs.given):,} query ids"
         raise BadInput(
-            f"{test.way(direction)}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{test.name}' "
+            f"{test.way(direction)}: {count_of(len(lost), f'{scope} is', f'{scope} are')} not in split '{test.name}' "
             f"(first: {shown(pairs.queries[lost[0]])})",
             where=pairs.where,
             fix=f"leave them out or give the right {spell('split')}",
         )
     unknown = np.flatnonzero(item[pairs.item] < 0)
     if len(unknown):
-        of, first = f"of the {len(pairs.given):,} lists", unknown[0]
+        scope, first = f"of the {len(pairs.given):,} lists", unknown[0]
         lists = len(np.unique(pairs.query[unknown]))
         named = f"first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]}"
         raise BadInput(
-            f"{test.way(direction)}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split "
+            f"{test.way(direction)}: {count_of(lists, f'{scope} holds', f'{scope} hold')} items that are not in split "
             f"'{test.name}' ({named})",
             where=pairs.where,
             fix="rank only the items of the split",
@@ -267,11 +267,11 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
         raise BadInput(what, where=pairs.where, fix="leave out the -1 padding")
 
 
-def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split: str, where: str) -> None:
+def _refuse_mostly_unknown(ids: Ids, at: Int, known: Ids | None, side: Side, split: str, where: str) -> None:
     """Refuse ids, items ``of`` some queries, most of which the split does not have."""
     lost = int((at < 0).sum())
     if 2 * lost > len(at):
-        first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
+        first = f"{ids[at < 0][0]}{'' if known is None else f' of query {known[at < 0][0]}'}"
         what = f"{lost:,} of {len(at):,} {side.name} ids are not in split '{split}' (first: {first})"
         if (
             side.ids.dtype.kind == "i"

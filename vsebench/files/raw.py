@@ -147,10 +147,10 @@ def check_vectors(
         if array.dtype.kind != "f":
             raise BadInput(f"{side} array has dtype {array.dtype}, expected floats", where=where, fix="save float32")
         if array.ndim == 3:
-            (n, regions, dim), of = array.shape, f"{side}s" if sides[0] == "image" else "rows"
+            (n, regions, dim), name = array.shape, f"{side}s" if sides[0] == "image" else "rows"
             raise BadInput(
                 f"{side} array has shape {array.shape}: {regions} vectors of {dim} dimensions for each of {n} "
-                f"{of}. These are region (or token) features, the input of a model, and not embeddings",
+                f"{name}. These are region (or token) features, the input of a model, and not embeddings",
                 where=where,
                 fix=f"save one vector per row (join batches), or give the scores of the model with {spell('scores')}",
             )

@@ -191,17 +191,17 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         )
     _refuse_mask(members, images, texts, path)
     described = _encoder(members)
-    common, ids, whose = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
+    common, ids, named_sides = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
     for array, field, side in ((images, ids_of_first, one), (texts, ids_of_second, other)):
         fields: Sequence[Field] = ids_beside(array, field)
         known = any(pick(members, one, path, beside=images) for one in fields)
         if common is not None and (common.size,) == array.shape[:1] and not known:
-            fields, whose = (_BARE_IDS,), [*whose, side]
+            fields, named_sides = (_BARE_IDS,), [*named_sides, side]
         elif not known:
             fields = names_beside(array, members, field)
         ids.append(fields)
-    if common is not None and whose:
-        note(f"'{common.name}' holds the ids of the {' and '.join(whose)}", weight="detail")
+    if common is not None and named_sides:
+        note(f"'{common.name}' holds the ids of the {' and '.join(named_sides)}", weight="detail")
     raw = stored(file, [images, texts, *described], (ids[0], ids[1], _OWNERS[sides][:1]), captions=True)
     encoder = _encoded_by(described[0]) if described else ""
     return replace(raw, arrays=(raw.values, floats(texts, path)), encoder=encoder, sides=_NAMES[sides])
@@ -260,11 +260,11 @@ def _encoded_by(member: Member) -> str:
     """The choices of the model for a signature, with a note on it; empty if ``vsebench encode`` did not write it."""
     try:
         about = json.loads(str(member.load()))
-        said = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
+        model = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
         choices = encoder_field(dict(about.get("choices", {})))
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    note(said)
+    note(model)
     return choices
 
 

@@ -180,7 +180,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     """The pairs of records, in one direction; those of lists in their order."""
     import pandas as pd
 
-    found, whose = _addressed(found, source)
+    found, addressed_by = _addressed(found, source)
     direction, columns = _columns(found, direction, source)
     kind, most = source.kind, float(np.finfo(np.float64 if source.kind.listed else np.float32).max)
     if columns["items"]:
@@ -229,7 +229,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     return Pairs(
         kind, direction, _ids(queries, source.where), _ids(items, source.where), of_query, of_item,
         np.arange(len(queries)), number if given.any() else None, rank if ranks is not None else None,
-        source.where, source.format, ended, notes=notes, doubt=doubt, whose=whose,
+        source.where, source.format, ended, notes=notes, doubt=doubt, whose=addressed_by,
         of_corpus=bool(_CORPUS.match(str(columns["item"]).lower())),
     )  # fmt: skip
 

@@ -49,13 +49,13 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
         BadInput: the file is unreadable, malformed (with the line), or of another kind.
         MissingPackage: a table without the package that reads it.
     """
-    path, of = Path(path), KINDS[kind]
+    path, layout = Path(path), KINDS[kind]
     if not is_folder(path):
         say_shard(path)
-        return of_file(path, of)
+        return of_file(path, layout)
     if not (shards := shards_of(path)):
-        raise BadInput("this is a folder", where=path, fix=f"give the file with the {of.words}")
-    tables = [of_file(shard, of) for shard in shards]
+        raise BadInput("this is a folder", where=path, fix=f"give the file with the {layout.words}")
+    tables = [of_file(shard, layout) for shard in shards]
     for shard, table in zip(shards, tables, strict=True):
         if list(table) != list(tables[0]):
             what = f"has the columns {', '.join(table)}, and {shards[0].name} {', '.join(tables[0])}"
@@ -64,14 +64,14 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     return frame(columns, path, "row {}", layout=tables[0].attrs["layout"])
 
 
-def of_file(path: Path, of: Kind) -> pd.DataFrame:
+def of_file(path: Path, layout: Kind) -> pd.DataFrame:
     """The records of one file, also of a shard; see ``records``."""
     found = sniff(path)
     if found.name in ("parquet", "arrow"):
         found.require(path)
         return frame(plain_columns(path), path, "row {}")
-    expect(path, found, found.name in TEXTS, f"a file of {of.words}", of.fix)
-    return of_text(read_text(path, of.words), of, os.fspath(path))
+    expect(path, found, found.name in TEXTS, f"a file of {layout.words}", layout.fix)
+    return of_text(read_text(path, layout.words), layout, os.fspath(path))
 
 
 def of_text(text: str, kind: Kind, where: str) -> pd.DataFrame:

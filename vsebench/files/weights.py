@@ -60,9 +60,9 @@ def compared(what: str) -> Iterator[Weights]:
     def report(model: Any, absent: Collection[str], unused: Collection[str], different: Sequence[Any] = ()) -> None:
         if different:
             name, stored, wanted = sorted(different)[0]
-            of = f"{what} has weights of other shapes ({len(different)}; first: {name}, {tuple(stored)}"
+            mismatch = f"{what} has weights of other shapes ({len(different)}; first: {name}, {tuple(stored)}"
             fix = "give the model the configuration that these weights were trained with"
-            raise BadInput(f"{of} for {tuple(wanted)})", fix=fix)
+            raise BadInput(f"{mismatch} for {tuple(wanted)})", fix=fix)
         if unused:
             which = f"{count_of(len(unused), 'weight')} of its file (first: {min(unused)})"
             warn(f"{what} does not use {which}")
@@ -213,5 +213,5 @@ def check_vectors(
             raise BadInput(f"{some}{has})", fix=fix)
     apart = np.linalg.norm((alone - together) / length, axis=1)
     if (apart > MAX_DISTANCE[precision]).any():  # False for NaN, which callers name by their ids
-        of = f"{what} encodes an item differently if other items are in its batch (distance {apart.max():.2g})"
-        raise BadInput(of, fix=fix)
+        problem = f"{what} encodes an item differently if other items are in its batch (distance {apart.max():.2g})"
+        raise BadInput(problem, fix=fix)

@@ -134,10 +134,10 @@ class Out:
         if not self._sums:
             return
         start, place, sums, too_large = 0, next(arrays), next(arrays), next(arrays)
-        for (m, own), unknown in zip(self._sums.items(), too_large, strict=True):
-            a, b = np.searchsorted(place, (start, start + own.size))
-            own.reshape(-1)[place[a:b] - start] += sums[a:b]
-            start += own.size
+        for (m, total), unknown in zip(self._sums.items(), too_large, strict=True):
+            a, b = np.searchsorted(place, (start, start + total.size))
+            total.reshape(-1)[place[a:b] - start] += sums[a:b]
+            start += total.size
             if unknown:
                 self._too_large.add(m)
 
@@ -189,7 +189,7 @@ def _add_top(block: Block, found: Retrieved, group: Group, metrics: Sequence[Met
         out.add(metrics, query, left_out, np.stack([out.values[m][query] for m in metrics], axis=1) - left)
 
 
-def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
+def _distinct(images: Int, query_image: Int) -> tuple[Int, Int]:
     """(pair,) rows and (pair,) the distinct images of every row, but the query's own.
 
     Args:
@@ -199,7 +199,7 @@ def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
     ordered = np.sort(images, axis=1)
     new = np.ones(ordered.shape, np.bool_)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    row, column = np.nonzero(new & (ordered != own[:, None]) & (ordered >= 0))
+    row, column = np.nonzero(new & (ordered != query_image[:, None]) & (ordered >= 0))
     return row, ordered[row, column]
 
 
@@ -263,10 +263,10 @@ def _add_tau(block: Block, found: Retrieved, m: Metric, out: Out) -> None:
         some = rows[at : at + step]
         count = np.minimum(found.ranking.count[some], k)
         gains = np.ascontiguousarray(found.ranking.gains[some, :k])
-        own, gallery_image = block.ranking.image_of[0][block.start + some], block.ranking.image_of[1]
+        query_images, gallery_image = block.ranking.image_of[0][block.start + some], block.ranking.image_of[1]
         images, tied = gallery_image[found.items[some, :k]], np.ascontiguousarray(found.ranking.tied[some, :k])
         row, image, pairs, size = without_groups(gains, tied, count, images)
-        other = image != own[row]
+        other = image != query_images[row]
         query = some[row[other]] + block.start
         left = tau(pairs[other][:, None], size[other][:, None], m.option("tau"))
         out.add([m], query, image[other], out.values[m][query][:, None] - left)
@@ -323,8 +323,10 @@ class Block:
         self.ranking, self.start, self.stop, self.larger = ranking, start, stop, larger
         self.gains = gains.T if ranking.side else gains
         self.queries = ranking.queries[start:stop]
-        own = int(ranking.ground_truth.max(initial=0))
-        deepest = max((g.ideal + ranking.spare + g.without_ground_truth * own for g in groups if g.ideal), default=0)
+        most_positives = int(ranking.ground_truth.max(initial=0))
+        deepest = max(
+            (g.ideal + ranking.spare + g.without_ground_truth * most_positives for g in groups if g.ideal), default=0
+        )
         self.ideal_depth = min(deepest, len(ranking.gallery))
         self._rows: Vectors | None = None
         self._ideal: tuple[Items, Vectors] | None = None
@@ -401,9 +403,9 @@ class Block:
         best_items: Items = np.empty((len(items), 0), np.int32)
         best: Vectors | None = None
         ideal = min(ideal, gallery)
-        own = int(ranking.ground_truth.max(initial=0)) * without_ground_truth
+        most_positives = int(ranking.ground_truth.max(initial=0)) * without_ground_truth
         if ideal:  # before the gains of the retrieved items, which are then taken from the rows that this makes
-            best_items, best = self.ideal(min(ideal + own, gallery))
+            best_items, best = self.ideal(min(ideal + most_positives, gallery))
         gains = self.at(items) if with_gains or without_ground_truth else np.empty((len(items), 0), np.float32)
         items = np.maximum(items, 0)  # what is behind the end of a list has no gain
         candidates = np.full(len(items), gallery) if self.inside is None else self.inside.sum(axis=1)
@@ -460,7 +462,7 @@ class Block:
         image = np.searchsorted(ranking.items[0], ranking.image_of[1])
         number = every = np.bincount(image, minlength=len(ranking.items[0]))[None]  # of candidates
         if self.inside is not None:  # other images for every query
-            number = np.stack([np.bincount(image[own], minlength=every.shape[1]) for own in self.inside])
+            number = np.stack([np.bincount(image[inside], minlength=every.shape[1]) for inside in self.inside])
             lost = (number == 0) & (every > 0)
             total, of_query = np.where(lost, -np.inf, total[of_query]), np.arange(len(self.queries))
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
@@ -479,15 +481,15 @@ class Block:
         """
         if without_ground_truth not in self._images:
             ranking = self.ranking
-            own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
-            captions = ranking.items[1][np.isin(ranking.test.owners[ranking.items[1]], own)]
-            total = np.zeros((len(own), len(ranking.items[0])))
+            images, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
+            captions = ranking.items[1][np.isin(ranking.test.owners[ranking.items[1]], images)]
+            total = np.zeros((len(images), len(ranking.items[0])))
             if len(captions):
                 of_captions = self.gains if ranking.side == 1 else self.gains.T
                 rows = gains_rows(of_captions, captions, ranking.items[0])
-                np.add.at(total, np.searchsorted(own, ranking.test.owners[captions]), rows)
+                np.add.at(total, np.searchsorted(images, ranking.test.owners[captions]), rows)
             if without_ground_truth:
-                total[np.arange(len(own)), np.searchsorted(ranking.items[0], own)] = -np.inf
+                total[np.arange(len(images)), np.searchsorted(ranking.items[0], images)] = -np.inf
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
             self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]
@@ -498,8 +500,8 @@ class Block:
 
         query_image, gallery_image = self.ranking.image_of
         items, tied, left = np.zeros_like(order), np.zeros_like(ties), np.zeros_like(gains)
-        own = query_image[self.start : self.stop]
-        sort_kernels.leave_out(order, ties, gains, own, gallery_image, items, tied, left)
+        query_images = query_image[self.start : self.stop]
+        sort_kernels.leave_out(order, ties, gains, query_images, gallery_image, items, tied, left)
         return items, tied, left
 
 
@@ -526,7 +528,7 @@ def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, siz
     """
     place = np.full((len(items), size), NOT_AMONG_BEST, np.int32)
     # The others must not be written: behind the last candidate the first item is listed again.
-    own = np.where(positive, best, best[:, :1])
+    positive_items = np.where(positive, best, best[:, :1])
     rank = np.where(positive, np.arange(best.shape[1], dtype=np.int32), np.where(positive[:, :1], 0, NOT_AMONG_BEST))
-    np.put_along_axis(place, own, rank.astype(np.int32), axis=1)
+    np.put_along_axis(place, positive_items, rank.astype(np.int32), axis=1)
     return np.take_along_axis(place, items, axis=1)

@@ -58,8 +58,8 @@ class Ranking:
     @cached_property
     def among(self) -> Candidates:
         """The candidates of these queries in this gallery."""
-        own = self.candidates
-        return own if own.everything else own.take(self.queries, self.gallery)
+        candidates = self.candidates
+        return candidates if candidates.everything else candidates.take(self.queries, self.gallery)
 
     def within(self, first: Ranking, start: int, stop: int) -> slice:
         """The queries that are among the queries ``start:stop`` of another ranking of the same side."""
@@ -190,14 +190,14 @@ def plan(
             side,
             items,
             fold,
-            tuple(own),
+            tuple(same_items),
             expected,
             influence and not expected and test.image_of is not None and candidates[side].everything,
             candidates[side],
         )
         for side in sides
-        for (which, on), own in by_items.items()
-        for items, fold in _items(test, which, on, str(own[0]))
+        for (which, on), same_items in by_items.items()
+        for items, fold in _items(test, which, on, str(same_items[0]))
     ]
 
 
@@ -209,7 +209,7 @@ def together(rankings: Sequence[Ranking]) -> list[Together]:
     found: dict[tuple[Which, int | None], list[Ranking]] = {}
     for ranking in rankings:
         found.setdefault((ranking.side, ranking.fold), []).append(ranking)
-    return [tuple(sorted(own, key=lambda r: -len(r.items[1]))) for own in found.values()]
+    return [tuple(sorted(same_queries, key=lambda r: -len(r.items[1]))) for same_queries in found.values()]
 
 
 def has_influence(metric: Metric) -> bool:
@@ -236,15 +236,15 @@ def deepest_rank(metric: Metric, ranking: Ranking) -> int:
     gallery = len(ranking.gallery)
     if metric.family.depth == "all":
         return gallery
-    own = int(ranking.ground_truth.max(initial=0)) if metric.option("gt") == "out" else 0
-    return min((metric.k or 1) + own, gallery)
+    most_positives = int(ranking.ground_truth.max(initial=0)) if metric.option("gt") == "out" else 0
+    return min((metric.k or 1) + most_positives, gallery)
 
 
 def _groups(metrics: Sequence[Metric], ranking: Ranking) -> tuple[Group, ...]:
     found: dict[str, dict[object, list[Metric]]] = {}
     for m in metrics:
         found.setdefault(m.view, {}).setdefault(differ_in_k(m), []).append(m)
-    return tuple(_group(own, ranking) for by in found.values() for own in by.values())
+    return tuple(_group(same_positives, ranking) for by in found.values() for same_positives in by.values())
 
 
 def _group(metrics: list[Metric], ranking: Ranking) -> Group:

@@ -264,16 +264,16 @@ def metric(
 
     def declare(compute: Compute) -> Compute:
         parameters = tuple(inspect.signature(compute).parameters)
-        own = dict(options or {})
+        declared = dict(options or {})
         if read := [name for name in ("ranks", "judged", "occurrences") if name in parameters]:
-            _refuse_unknown(template, parameters, (read[0], "k", *own) if read[0] != "occurrences" else read)
-            _declare(Family(template, compute, False, formula, cite, options=own, **facts))
+            _refuse_unknown(template, parameters, (read[0], "k", *declared) if read[0] != "occurrences" else read)
+            _declare(Family(template, compute, False, formula, cite, options=declared, **facts))
             return compute
-        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *own))
+        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *declared))
         others = tuple(c for c in CAPTIONS if c != captions)
         which = Option((captions, *others), f"first: {CAPTIONS['first']}")
         candidates = {"gt": WITHOUT_GROUND_TRUTH, "captions": which, "on": FOLDS}
-        _declare(Family(template, compute, True, formula, cite, options={**own, **candidates}, **facts))
+        _declare(Family(template, compute, True, formula, cite, options={**declared, **candidates}, **facts))
         return compute
 
     return declare

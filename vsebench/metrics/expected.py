@@ -57,7 +57,7 @@ def best_rank(ties: TieGroups) -> Float:
 
 def reciprocal_best_rank(ties: TieGroups, k: int | None = None) -> Float:
     """MRR: 1 / rank, weighted by the chance that the first relevant item of the tie has that rank; 0 beyond k."""
-    kinds, of = np.unique(np.stack([ties.above, ties.tied, ties.relevant], axis=1), axis=0, return_inverse=True)
+    kinds, kind = np.unique(np.stack([ties.above, ties.tied, ties.relevant], axis=1), axis=0, return_inverse=True)
     above, tied, relevant = kinds.T
     value, later = np.zeros(len(kinds)), np.ones(len(kinds))  # later: the chance that the places so far have none
     for place in range(1, int((tied - relevant).max(initial=-1)) + 2):
@@ -65,7 +65,7 @@ def reciprocal_best_rank(ties: TieGroups, k: int | None = None) -> Float:
         here = np.where(left >= relevant, relevant / np.maximum(left, 1), 0.0)
         value += later * here / (above + place) * (k is None or above + place <= k)
         later *= np.where(left >= relevant, 1.0 - here, 0.0)
-    return np.where(ties.first, value[of.reshape(-1)], 0.0)
+    return np.where(ties.first, value[kind.reshape(-1)], 0.0)
 
 
 def map_at_size(ties: TieGroups) -> Float:

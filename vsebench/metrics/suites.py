@@ -191,12 +191,12 @@ def _one(word: str, default: str) -> Metric:
     return replace(found, view=default) if is_gains(found.view) and ":" not in word else found
 
 
-def default_words(views: Sequence[str], own: Sequence[str] = (), alone: bool = False) -> list[str]:
+def default_words(views: Sequence[str], custom_views: Sequence[str] = (), alone: bool = False) -> list[str]:
     """What is measured if no metric is named: the headline suites of the split and the judgements of the user.
 
     Judgements alone are measured by ``JUDGEMENTS_ONLY``.
     """
     if alone:
-        own = [f"{view}:{name}" for view in own for name in JUDGEMENTS_ONLY]
+        custom_views = [f"{view}:{name}" for view in custom_views for name in JUDGEMENTS_ONLY]
     recall = ["recall"] if "gt" in views else []
-    return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *own]
+    return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *custom_views]

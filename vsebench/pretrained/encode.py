@@ -300,8 +300,8 @@ def _notes(encoder: Encoder, unused: int, captions: Sequence[str], parts: Parts)
         notes.append(f"images of the folder without a caption are left out: {unused:,}")
     cut = sum(sum(encoder.is_cut(list(captions[at : at + 4096]))) for at in range(0, len(captions), 4096))
     if cut:
-        of = f"of {len(captions):,} captions"
-        counted = count_of(cut, f"{of} is", f"{of} are")
+        scope = f"of {len(captions):,} captions"
+        counted = count_of(cut, f"{scope} is", f"{scope} are")
         notes.append(f"{counted} longer than {encoder.context} tokens and truncated")
     if parts.restored:
         notes.append(f"{count_of(parts.restored, 'vector is', 'vectors are')} from an interrupted call")

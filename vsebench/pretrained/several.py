@@ -108,7 +108,7 @@ def encode_all(
     targets = _targets([one.slug for one in named], [name for name, _, _ in sets], output)
     given = [Path(x) for x in (*_listed(images), captions) if x is not None]
     refuse_overwriting(targets, [path for path in given if not path.is_dir()])
-    inputs = [read_inputs(source, captions, of, part) for _, source, of in sets]
+    inputs = [read_inputs(source, captions, known, part) for _, source, known in sets]
     total, before, files = len(named) * sum(one.count for one in inputs), 0, []
     with float32(threads):
         for at, model in enumerate(named):

@@ -122,7 +122,9 @@ def count(
     check_ties(ties)
     check_targets(system, targets)
     threads = threads or default_threads()
-    sides = [_Side(scorer, own, threads, dense) for scorer, own in zip(system.both, targets, strict=True)]
+    sides = [
+        _Side(scorer, side_targets, threads, dense) for scorer, side_targets in zip(system.both, targets, strict=True)
+    ]
     pairs, ordered = (sum(size) for size in zip(*(one.sizes for one in sides), strict=True))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
     require((ordered + bool(ordered) * threads * BLOCK_SCORES) * ORDERED_BYTES)
@@ -164,7 +166,7 @@ class _Side:
 
     def ranks(self, counters: Sequence[Counter], ties: str) -> dict[str, Ranks]:
         """By view, from the counts of a pass and from orders."""
-        counts = {view: np.zeros((3, len(of)), np.int64) for view, of in self.of_many.items()}
+        counts = {view: np.zeros((3, len(targets)), np.int64) for view, targets in self.of_many.items()}
         for view, found in _by_order(self.scorer, self.crowded, self.dense, self.threads).items():
             counts[view][:, self.of_many[view]] = found
         for one in counters:
@@ -187,10 +189,10 @@ def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:
     stored = replace(candidates, fold=None)
     if stored.everything:
         return relevance
-    of, queries = relevance.query_of, relevance.queries
-    kept = is_candidate(stored, queries[of], relevance.items)
-    lost = ~kept & is_candidate(replace(stored, allowed=None), queries[of], relevance.items)
-    found, away = (np.bincount(of[some], minlength=len(queries)) for some in (kept, lost))
+    query_of, queries = relevance.query_of, relevance.queries
+    kept = is_candidate(stored, queries[query_of], relevance.items)
+    lost = ~kept & is_candidate(replace(stored, allowed=None), queries[query_of], relevance.items)
+    found, away = (np.bincount(query_of[some], minlength=len(queries)) for some in (kept, lost))
     missing = relevance.missing + away
     judged, indptr = found + missing > 0, np.concatenate([[0], np.cumsum(found)])
     return replace(
@@ -404,8 +406,10 @@ class Counter:
         size = np.diff(excluded.indptr)[query]
         pair, end = np.repeat(np.arange(len(query)), size), np.cumsum(size)
         at = np.arange(len(pair)) + (excluded.indptr[query + 1] - end)[pair]
-        item, of = excluded.indices[at].astype(np.int64), query[pair]
-        counted = (self.pairs.first[of] <= item) & (item < self.pairs.last[of])  # the others are of another fold
+        item, excluded_query = excluded.indices[at].astype(np.int64), query[pair]
+        counted = (self.pairs.first[excluded_query] <= item) & (
+            item < self.pairs.last[excluded_query]
+        )  # the others are of another fold
         self.settle(where[pair[counted]], item[counted], out)
         return found - out[:, where]
 
@@ -502,9 +506,9 @@ def observe(
     """
     threads = threads or default_threads()
     sides = system.both
-    for own, scorer, side in zip(among, sides, ("rows", "columns"), strict=True):
-        check_candidates(own, f"the {side}", *scorer.shape)
-    if needed is not None and all(own.everything for own in among):
+    for candidates, scorer, side in zip(among, sides, ("rows", "columns"), strict=True):
+        check_candidates(candidates, f"the {side}", *scorer.shape)
+    if needed is not None and all(candidates.everything for candidates in among):
         check_ties(ties)
         check_targets(system, targets)
         each = zip(sides, targets, depth, needed, strict=True)
@@ -515,8 +519,8 @@ def observe(
         shapes = [tile_shape or tiles(scorer.shape, 4, threads) for scorer in sides]
         queries = shapes[0][0], shapes[0][1] if system.own is None else shapes[1][0]  # of a tile
         passed = [
-            Lists(scorer, k, size) if own.everything and Lists.fit(scorer, k) else None
-            for scorer, k, size, own in zip(sides, depth, queries, among, strict=True)
+            Lists(scorer, k, size) if candidates.everything and Lists.fit(scorer, k) else None
+            for scorer, k, size, candidates in zip(sides, depth, queries, among, strict=True)
         ]
     beside_rows, beside_columns = ([] if one is None else [one] for one in passed)
     ranks = count(
@@ -524,11 +528,11 @@ def observe(
         dense=order or REFERENCE, beside=(beside_rows, beside_columns),
     )  # fmt: skip
     found = []
-    for scorer, known, k, one, own in zip(sides, ranks, depth, passed, among, strict=True):
+    for scorer, known, k, one, candidates in zip(sides, ranks, depth, passed, among, strict=True):
         top = one.finish(threads) if one is not None and one.complete else None
         if top is None and k:
-            told = None if any(targets) else progress
-            top = top_lists(scorer, k, threads=threads, by=order, progress=told, among=own)
+            report_progress = None if any(targets) else progress
+            top = top_lists(scorer, k, threads=threads, by=order, progress=report_progress, among=candidates)
         found.append(Observation(known, top))
     return found[0], found[1]
 

@@ -73,10 +73,10 @@ def device() -> tuple[int | None, str]:
         return None, "the index of the processor"
     if not (found := int(package().get_num_gpus())):
         return None, f"the processor, as FAISS {package().__version__} finds no GPU"
-    own = (local_rank() or 0) % found
-    if (failed := fault(own)) is not None:
+    gpu = (local_rank() or 0) % found
+    if (failed := fault(gpu)) is not None:
         return None, f"the processor, as FAISS fails on the GPU: {failed}"
-    return own, f"GPU {own} of {found}"
+    return gpu, f"GPU {gpu} of {found}"
 
 
 @functools.cache

@@ -82,7 +82,7 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
         resumed = r == at[0]
         row = tile[r]
         for p in range(at[1] if resumed else indptr[q], indptr[q + 1]):
-            hi, lo, own = high[p], low[p], item[p] - g0
+            hi, lo, column = high[p], low[p], item[p] - g0
             total = np.int64(0)
             for s in range(at[2] if resumed and p == at[1] else a, b, SPAN_ITEMS):
                 if n > most:
@@ -98,12 +98,12 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
                         over += row[c] > hi
                         possible += row[c] >= lo
                 total += over
-                if possible - over == (s <= own < e):
+                if possible - over == (s <= column < e):
                     continue
                 for c in range(s, e):
-                    if row[c] >= lo and not row[c] > hi and c != own:
+                    if row[c] >= lo and not row[c] > hi and c != column:
                         if hi == lo:
-                            side = before if c < own else after
+                            side = before if c < column else after
                             side[p] += 1
                         else:
                             pair[n] = p

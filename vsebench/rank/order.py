@@ -217,8 +217,8 @@ class Lists:
 def _tile(scorer: Scorer, queries: Int, items: Some, n: int) -> Array:
     """(query, item) scores of some queries with ``n`` items."""
     near = int(queries[-1]) - int(queries[0]) + 1 == len(queries)
-    own = slice(int(queries[0]), int(queries[-1]) + 1) if near else queries
-    return scorer.tile(own, items, np.empty((len(queries), n), scorer.dtype))
+    rows = slice(int(queries[0]), int(queries[-1]) + 1) if near else queries
+    return scorer.tile(rows, items, np.empty((len(queries), n), scorer.dtype))
 
 
 def float32_bound(scorer: Scorer, queries: Int) -> ErrorBound:
@@ -305,9 +305,9 @@ def settled(
     tied = np.zeros((len(places), k), np.bool_)
     for r in np.flatnonzero(size > sort_kernels.MAX_INSERTION_RUN).tolist():
         q, first, last = runs[r]
-        own = slice(ends[r] - size[r], ends[r])
-        turn = np.lexsort((places[q, first:last], -exact[own]))
-        places[q, first:last], exact[own] = places[q, first:last][turn], exact[own][turn]
+        members = slice(ends[r] - size[r], ends[r])
+        turn = np.lexsort((places[q, first:last], -exact[members]))
+        places[q, first:last], exact[members] = places[q, first:last][turn], exact[members][turn]
     sort_kernels.sort_runs(places, runs, exact, k, tied)
     return Tops.of(np.ascontiguousarray(places[:, :k]), tied, n_gallery)
 

@@ -176,14 +176,14 @@ def _sample(layers: list[Any], ids: Int | None) -> tuple[Int, Vectors]:
     try:
         if ivf is not None:
             ivf.make_direct_map()
-            own = np.asarray(_ids([ivf]))
-            keys, of = own[some], some if len(layers) == 1 else own[some]
+            ids_by_position = np.asarray(_ids([ivf]))
+            keys, positions = ids_by_position[some], some if len(layers) == 1 else ids_by_position[some]
         else:
-            keys, of = some, some
+            keys, positions = some, some
         vectors = np.stack([inner.reconstruct(int(key)) for key in keys.tolist()])
     except Exception:  # of every kind another one
         return NO_INDICES, np.zeros((0, 0), np.float32)
-    return np.asarray(of if ids is None else ids[of], np.int64), vectors
+    return np.asarray(positions if ids is None else ids[positions], np.int64), vectors
 
 
 def _kind(layers: list[Any]) -> str:

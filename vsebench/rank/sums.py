@@ -135,11 +135,11 @@ def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
     if not isinstance(scorer, Dot):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     vectors, lengths = (scorer.x, scorer.y)[side], scorer.lengths[side]
-    _, of, count = np.unique(lengths, return_inverse=True, return_counts=True)
-    likely = np.flatnonzero(count[of] > 1)  # equal vectors have equal lengths
+    _, group, count = np.unique(lengths, return_inverse=True, return_counts=True)
+    likely = np.flatnonzero(count[group] > 1)  # equal vectors have equal lengths
     if not len(likely):
         return likely, likely
-    _, first, of = np.unique(vectors[likely], axis=0, return_index=True, return_inverse=True)
-    of = of.ravel()  # numpy 2.0 keeps the axes
-    copy = first[of] != np.arange(len(likely))
-    return likely[copy], likely[first[of][copy]]
+    _, first, group = np.unique(vectors[likely], axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()  # numpy 2.0 keeps the axes
+    copy = first[group] != np.arange(len(likely))
+    return likely[copy], likely[first[group][copy]]

@@ -52,18 +52,18 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     start = lists.start
     new = np.ones(len(row), np.bool_) if lists.ties is None else ~lists.ties
     new[start[:-1][lists.depth > 0]] = True
-    bounds, of = np.append(np.flatnonzero(new), len(row)), np.cumsum(new) - 1  # of ties, and the tie of an entry
+    bounds, tie = np.append(np.flatnonzero(new), len(row)), np.cumsum(new) - 1  # of ties, and the tie of an entry
     a, b = np.searchsorted(relevance.queries, (queries[0], queries[-1] + 1)) if len(queries) else (0, 0)
     pairs = np.arange(relevance.indptr[a], relevance.indptr[b])
-    own = relevance.queries[relevance.query_of[pairs]]
-    at = np.searchsorted(queries, own)
-    inside = queries[at] == own
+    query = relevance.queries[relevance.query_of[pairs]]
+    at = np.searchsorted(queries, query)
+    inside = queries[at] == query
     pairs, at = pairs[inside], at[inside]
     entry = _find(row * lists.gallery + item, at * lists.gallery + relevance.items[pairs], len(queries) * lists.gallery)
     listed = entry >= 0
     counts = np.zeros((3, len(pairs)), np.int64)
     entry, at = entry[listed], at[listed]
-    first, end = bounds[of[entry]], bounds[of[entry] + 1]
+    first, end = bounds[tie[entry]], bounds[tie[entry] + 1]
     counts[:, listed] = first - start[at], entry - first, end - entry - 1
     return Placed(pairs, counts, listed, np.diff(start))
 

@@ -182,15 +182,15 @@ class Gains:
         from scipy.sparse import hstack
 
         none, outside = list(self.no_queries), list(self.outside)
-        for side, (own, of) in enumerate(zip(candidates, (self, self.T), strict=True)):
-            left, lost = of.values.of[0] if isinstance(of.values, Sparse) else None, outside[side]
-            if left is None or (own.excluded is None and own.allowed is None):
+        for side, (limits, gains) in enumerate(zip(candidates, (self, self.T), strict=True)):
+            left, lost = gains.values.of[0] if isinstance(gains.values, Sparse) else None, outside[side]
+            if left is None or (limits.excluded is None and limits.allowed is None):
                 continue
-            left = left if own.excluded is None else left - left * own.excluded
+            left = left if limits.excluded is None else left - left * limits.excluded
             left.eliminate_zeros()
             none[side] = np.diff(left.indptr) + (0 if lost is None else np.diff(lost.indptr)) == 0
-            if own.allowed is not None:
-                away = left - left * own.allowed
+            if limits.allowed is not None:
+                away = left - left * limits.allowed
                 away.eliminate_zeros()
                 outside[side] = away if lost is None else hstack([lost, away], format="csr")
         return replace(self, no_queries=(none[0], none[1]), outside=(outside[0], outside[1]))
@@ -373,9 +373,12 @@ def as_gains(name: str, grades: Both[Grades]) -> Gains:
     """
     rows, columns = (_kept(one.inside, one.inside.data > 0) for one in grades)
     digest = hashlib.sha256()
-    for of in (rows, columns):
-        place = np.repeat(np.arange(of.shape[0], dtype=np.int64), np.diff(of.indptr)) * of.shape[1] + of.indices
-        digest.update(place.tobytes() + of.data.tobytes())
+    for matrix in (rows, columns):
+        place = (
+            np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr)) * matrix.shape[1]
+            + matrix.indices
+        )
+        digest.update(place.tobytes() + matrix.data.tobytes())
     of_rows, of_columns = (_kept(one.outside, one.outside.data > 0) for one in grades)
     outside = of_rows if of_rows.nnz else None, of_columns if of_columns.nnz else None
     none = (np.diff(x.indptr) + np.diff(away.indptr) == 0 for x, away in ((rows, of_rows), (columns, of_columns)))

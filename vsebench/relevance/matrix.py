@@ -110,8 +110,11 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
     transposed = rows_are == "captions" or not by_images
     fingerprint, lowest, judged = check_values(values, f"{test.sides[transposed].name} row", path or "gains")
     ids = stored.image_ids, stored.text_ids
-    orders = [rows_in_order(of, test, side, path or Path("gains")) for side, of in zip(BOTH, ids, strict=True)]
-    unnamed = [side.name for side, of in zip(test.sides, ids, strict=True) if of is None]
+    orders = [
+        rows_in_order(ids_of_side, test, side, path or Path("gains"))
+        for side, ids_of_side in zip(BOTH, ids, strict=True)
+    ]
+    unnamed = [side.name for side, ids_of_side in zip(test.sides, ids, strict=True) if ids_of_side is None]
     note(owners.order_note(path.name if path is not None else "the matrix", unnamed, test))
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}

@@ -59,8 +59,8 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
         raise UsageError(what, fix=f"leave out {ONE_WAY}")
     from scipy.sparse import csr_array, vstack
 
-    of = f"{spec.kind}={spec.holds}:{spec.path}:rows="
-    turned = f"write {of}captions or {of}images"
+    prefix = f"{spec.kind}={spec.holds}:{spec.path}:rows="
+    turned = f"write {prefix}captions or {prefix}images"
     if not spec.path:
         turned = "give {NAME: MATRIX}, its rows as images, or a mapping of queries to items"
     with logged() as log:
@@ -115,8 +115,8 @@ def both_ways(
     if judged is not None:
         rows, columns = replace(rows, judged=judged[0]), replace(columns, judged=judged[1])
     meaning = f"have no {what}: they are left out of every metric, even with {spell('no_positive', 'miss')}"
-    asked = (rows, columns)[: 2 - test.one_way]
-    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in asked], "", meaning, test))
+    sides = (rows, columns)[: 2 - test.one_way]
+    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in sides], "", meaning, test))
     return replace(rows, notes=notes), replace(columns, notes=notes)
 
 
@@ -171,14 +171,14 @@ def _check_level(both: Both[Grades], where: str) -> None:
 def source(both: Both[Grades], test: TestSet) -> Source:
     """The judgements of both sides as a source, which is valid for their test set alone."""
     name, level = both[0].name, both[0].level
-    asked = both[: 2 - test.one_way]
-    notes = dict.fromkeys(note for one in asked for note in one.notes)
+    sides = both[: 2 - test.one_way]
+    notes = dict.fromkeys(note for one in sides for note in one.notes)
     if test.one_way and (idle := int((~both[0].judged).sum())):
         notes[f"{idle:,} of {len(test.rows):,} queries are not judged and are left out of every metric"] = None
     meaning = (
         f"have no positive: they are left out of every metric, or count as a miss with {spell('no_positive', 'miss')}"
     )
-    without = [(one.positives.skipped, int(one.judged.sum())) for one in asked]
+    without = [(one.positives.skipped, int(one.judged.sum())) for one in sides]
     identity = _identity(both, test)
     return Source(
         name=name,
@@ -187,7 +187,7 @@ def source(both: Both[Grades], test: TestSet) -> Source:
         rule=f"a grade of at least {level:g}",
         grades=lambda test: both,
         identity=lambda test: identity,
-        lists_judged=any((x.data < level).any() for one in asked for x in (one.inside, one.outside)),
+        lists_judged=any((x.data < level).any() for one in sides for x in (one.inside, one.outside)),
         notes=(*notes, *_counted(without, "judged ", meaning, test)),
     )
 
@@ -243,8 +243,8 @@ def read_labels(path: Path) -> Labels:
                 several = label if isinstance(label, list) else text_of(label).split("|")
                 words = (text_of(word) for word in several)
                 found[side].setdefault(text_of(item), {}).update((word, None) for word in words if word)
-    ids = {side: as_ids(id_array(list(own), "ids", path), f"{side}_id", path) for side, own in found.items()}
-    return Labels(ids, {side: [list(words) for words in own.values()] for side, own in found.items()}, str(path))
+    ids = {side: as_ids(id_array(list(labels), "ids", path), f"{side}_id", path) for side, labels in found.items()}
+    return Labels(ids, {side: [list(words) for words in labels.values()] for side, labels in found.items()}, str(path))
 
 
 def in_memory(value: Any, where: str) -> Labels:
@@ -308,15 +308,15 @@ def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Boo
 
 def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], Sequence[Sequence[str]]]:
     """The index of every labelled item of one side, -1 of one that the split does not have, and the labels of each."""
-    known, ids, own = test.side(side).ids, labels.ids[side], labels.labels[side]
+    known, ids, labels_of_side = test.side(side).ids, labels.ids[side], labels.labels[side]
     if ids is None:
-        if len(own) != len(known):
-            what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{test.name}'"
+        if len(labels_of_side) != len(known):
+            what = f"labels of {count_of(len(labels_of_side), side)} for {len(known):,} {side}s of split '{test.name}'"
             raise BadInput(what, where=labels.where, fix=f"give one label per {side}, in the order of the rows")
         row = owners.order(test, side)
-        return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
+        return list(range(len(known))), labels_of_side if row is None else [labels_of_side[i] for i in row.tolist()]
     at, _ = match(ids, known)
     if not (at >= 0).any():
         what = f"none of its {side} ids is in split '{test.name}' (first: {ids[0]})"
         raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
-    return at.tolist(), own
+    return at.tolist(), labels_of_side

@@ -94,12 +94,12 @@ def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
 def _mention(scene: Scene, g: int, level: int, draws: Draws) -> Mention:
     """What is said of one group: true of it, also the number."""
     group = scene.groups[g]
-    said = {name: draws.chance(MENTION_PROBABILITY[name][level]) for name in ATTRIBUTES}
-    if group.texture == 0 and said["texture"]:
-        said["texture"] = draws.chance(PLAIN_FACTOR)
-    if not any(said.values()):
-        said["shape"] = True
-    mention = Mention(**{name: getattr(group, name) if said[name] else UNSAID for name in ATTRIBUTES})
+    mentioned = {name: draws.chance(MENTION_PROBABILITY[name][level]) for name in ATTRIBUTES}
+    if group.texture == 0 and mentioned["texture"]:
+        mentioned["texture"] = draws.chance(PLAIN_FACTOR)
+    if not any(mentioned.values()):
+        mentioned["shape"] = True
+    mention = Mention(**{name: getattr(group, name) if mentioned[name] else UNSAID for name in ATTRIBUTES})
     total = sum(scene.groups[k].number for k in mention.fits(scene))
     if group.number == 1:
         single = total == 1 and draws.chance(SINGLE_PROBABILITY)

@@ -53,7 +53,7 @@ class Mention:
         return frozenset(
             g
             for g, group in enumerate(scene.groups)
-            if all(said in (UNSAID, is_) for said, is_ in zip(self.attributes, group.attributes, strict=True))
+            if all(stated in (UNSAID, is_) for stated, is_ in zip(self.attributes, group.attributes, strict=True))
         )
 
 
@@ -88,7 +88,7 @@ def holding(facts: Facts, scene: Scene, groups: tuple[int | None, ...]) -> int:
             meant.append(frozenset())
             continue
         group = scene.groups[g]
-        found += sum(said == is_ for said, is_ in zip(mention.attributes, group.attributes, strict=True))
+        found += sum(stated == is_ for stated, is_ in zip(mention.attributes, group.attributes, strict=True))
         counted = fitting if g in fitting else frozenset({g})
         number = sum(scene.groups[k].number for k in counted)
         found += number >= 2 if mention.number == AT_LEAST_TWO else number == mention.number

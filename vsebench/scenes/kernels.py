@@ -130,9 +130,9 @@ def _matched(strip, facts, c, best, total, holds, meant, related):
                 total[i] += related[k, g, h, i]
         for i in range(STRIP):
             best[i] = max(best[i], total[i])
-    said = facts[c, FACTS_BACKGROUND]
+    stated = facts[c, FACTS_BACKGROUND]
     for i in range(STRIP):
-        best[i] += np.int8(strip[SCENE_BACKGROUND, i] == said)
+        best[i] += np.int8(strip[SCENE_BACKGROUND, i] == stated)
 
 
 @nb.njit(nogil=True)
@@ -152,13 +152,13 @@ def _mention(strip, facts, c, m, holds, meant, fitting, total):
         for i in range(STRIP):
             holds[m, g, i] = 0
     for a in range(NUMBER_COLUMN):
-        said = facts[c, first + a]
-        if said != UNSAID:
+        value = facts[c, first + a]
+        if value != UNSAID:
             stated += 1
             for g in range(MAX_GROUPS):
                 at = SCENE_FIRST + g * MENTION_COLUMNS + a
                 for i in range(STRIP):
-                    holds[m, g, i] += np.int8(strip[at, i] == said)
+                    holds[m, g, i] += np.int8(strip[at, i] == value)
     number = facts[c, first + NUMBER_COLUMN]
     if number == UNSAID:
         for g in range(MAX_GROUPS):

@@ -164,15 +164,15 @@ class SetSource:
             UsageError, MissingPackage: as ``missing``.
             DiskError: the system refuses.
         """
-        of = self.splits(name)
-        for path in map(stored_path, of):
+        splits = self.splits(name)
+        for path in map(stored_path, splits):
             try:
                 path.unlink()
             except FileNotFoundError:
                 raise self.missing(name) from None
             except OSError as error:
                 raise refused(path, error) from error
-        return stored_path(name) if of == [name] else stored_path(of[0]).parent
+        return stored_path(name) if splits == [name] else stored_path(splits[0]).parent
 
     def status(self) -> list[SplitStatus]:
         """A line for every split, and for every set that can be built; nothing is read."""
@@ -261,15 +261,17 @@ class Tables(SetSource):
         if name not in DECLARED:
             return super().line(name)
         split, command = DECLARED[name], _command(name)
-        of = name, split.images, split.captions
+        facts = name, split.images, split.captions
         if stored_path(split.built_as).exists():
-            return SplitStatus(*of, "cached", True, "")
+            return SplitStatus(*facts, "cached", True, "")
         if split.order != "package":
-            return SplitStatus(*of, "absent", False, command, " or ".join(split.sources))
+            return SplitStatus(*facts, "absent", False, command, " or ".join(split.sources))
         if not ids_installed():
-            return SplitStatus(*of, "absent", False, f"{install('text')}, or {command}")
+            return SplitStatus(*facts, "absent", False, f"{install('text')}, or {command}")
         has_captions = stored.has_captions()
-        return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{install('text')} for the captions")
+        return SplitStatus(
+            *facts, "packages", has_captions, "" if has_captions else f"{install('text')} for the captions"
+        )
 
 
 TABLES = Tables()
@@ -390,8 +392,8 @@ def _build_published(name: str, how: Build) -> Path:
 def _build_own(name: str, how: Build) -> Path:
     """Declare a data set of the user's own, in the order of its file."""
     if how.source is None:
-        own = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
-        raise unknown("split", name, names()).also(own)
+        build_custom = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
+        raise unknown("split", name, names()).also(build_custom)
     if name in [one["name"] for one in choices.status()]:
         fix = "give its folder where it is used: vsebench choice FILE --set FOLDER"
         raise UsageError(f"'{name}' is a set of choices, which does not have to be built", fix=fix)
@@ -536,10 +538,10 @@ def verify(name: str) -> list[Check]:
         MissingPackage: neither built nor installed.
         BadInput: the files are too damaged to be checked.
     """
-    of, first = splits_of(name), source_of(name).checks(name)
-    if of == [name]:
+    splits, first = splits_of(name), source_of(name).checks(name)
+    if splits == [name]:
         return [*_verify_split(name), *first]
-    return [*first, *(replace(c, name=f"{split}: {c.name}") for split in of for c in _verify_split(split))]
+    return [*first, *(replace(c, name=f"{split}: {c.name}") for split in splits for c in _verify_split(split))]
 
 
 def _verify_split(name: str) -> list[Check]:

@@ -190,16 +190,20 @@ def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key:
 
     Raises BadInput.
     """
-    of = {k: v for k, v in tables.items() if k[0] == key[0]} or {k: v for k, v in tables.items() if not k[0]}
-    if found := of.get(key) or (next(iter(of.values())) if len(of) == 1 else None):
+    same_folder = {k: v for k, v in tables.items() if k[0] == key[0]} or {k: v for k, v in tables.items() if not k[0]}
+    if found := same_folder.get(key) or (next(iter(same_folder.values())) if len(same_folder) == 1 else None):
         shards = all(SHARD.fullmatch(path.name) and path.parent == found[0].parent for path in found)
-        beside = [paths[0] for paths in of.values() if paths is not found and role != "qrels" and (key[0], "") in of]
+        beside = [
+            paths[0]
+            for paths in same_folder.values()
+            if paths is not found and role != "qrels" and (key[0], "") in same_folder
+        ]
         two = [*found[: 1 if shards else 2], *beside][:2]
         if len(two) > 1:
             what = f"has two tables of the {role}: {' and '.join(str(path.relative_to(folder)) for path in two)}"
             raise BadInput(what, where=folder, fix="move one of them out of the folder")
         return tuple(complete(list(found), found[0].parent))
-    names = ", ".join(str(paths[0].relative_to(folder)) for paths in (of or tables).values())
+    names = ", ".join(str(paths[0].relative_to(folder)) for paths in (same_folder or tables).values())
     what = f"has no {role} of only {_said(key)}: {names[:300]}"
     raise BadInput(what, where=folder, fix=f"give a folder with {LAYOUT}")
 
@@ -218,11 +222,11 @@ def _tables(folder: Path) -> dict[str, dict[Key, tuple[Path, ...]]]:
         if at < 0 and "data" not in around[-1:]:
             continue
         role = roles[at] if at >= 0 else None
-        inside = [part for part, of in zip(parts[:-1], roles, strict=False) if not of]
+        inside = [part for part, by_key in zip(parts[:-1], roles, strict=False) if not by_key]
         subset, split = "/".join(filter(None, [*inside, role and role[1]])), "" if at == len(parts) - 1 else stem
-        of = _ROLES[role[2].lower()] if role else "qrels"
-        found[of].setdefault((subset, split), []).append(path)
-    return {role: {key: tuple(paths) for key, paths in of.items()} for role, of in found.items()}
+        by_key = _ROLES[role[2].lower()] if role else "qrels"
+        found[by_key].setdefault((subset, split), []).append(path)
+    return {role: {key: tuple(paths) for key, paths in by_key.items()} for role, by_key in found.items()}
 
 
 def _walk(folder: Path) -> Any:
@@ -246,12 +250,12 @@ def with_ids(raw: Raw, folder: Folder) -> Raw:
         QUERIES, ("queries", "corpus"), ("image_ids", "text_ids"), (raw.n_image, raw.n_text), strict=True
     ):
         known, file = folder.items(role)[0], folder.name(role)
-        needed, own = judged if role == "queries" else known, getattr(raw, field)
-        if own is not None:
-            lost, unknown = needed[match(needed, own)[0] < 0], own[match(own, known)[0] < 0]
+        needed, present = judged if role == "queries" else known, getattr(raw, field)
+        if present is not None:
+            lost, unknown = needed[match(needed, present)[0] < 0], present[match(present, known)[0] < 0]
             words = "judged query ids" if role == "queries" else "corpus ids"
             parts = [f"{len(lost):,} of {len(needed):,} {words} of {folder.where.name} have no row"] * bool(len(lost))
-            parts += [f"{len(unknown):,} of {len(own):,} {side} ids are not in {file}"] * bool(len(unknown))
+            parts += [f"{len(unknown):,} of {len(present):,} {side} ids are not in {file}"] * bool(len(unknown))
             if parts:
                 what = f"{' and '.join(parts)} (first: {shown([*lost, *unknown][0])})"
                 fix = f"encode the complete {role} of the folder, or give {spell('judgements', str(folder.judgements))}"

@@ -117,8 +117,13 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
 def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
     """Refuse image rows under unique ids of which a ``share`` repeat, if nothing else gives the texts of an image."""
     names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
-    told = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
-    if share >= MIN_SHARE_WITH_IDS and len(raw.images) >= MIN_NUMBERS and not told and raw.image_of_text is None:
+    names_are_images = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
+    if (
+        share >= MIN_SHARE_WITH_IDS
+        and len(raw.images) >= MIN_NUMBERS
+        and not names_are_images
+        and raw.image_of_text is None
+    ):
         what = f"{share:.0%} of the image rows equal another one under another id: the ids seem to be ids of pairs"
         raise BadInput(
             what, where=raw.where, fix=f"give the id of the image, the same for all its rows, or {EVERY_ITEM_ONCE}"

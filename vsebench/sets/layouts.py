@@ -125,8 +125,8 @@ def records(
             yield language, record_rows(_paragraphs(rows(), path) if joined else rows(), taken, str(path))
 
     form = f"records under {inside} of a JSON document" if inside else "a table, JSON lines or a JSON array"
-    of = ", ".join([*filter(None, (caption_id,)), image, *(names if each else names[:1])])
-    return Layout(f"{form} with {of.replace('{}', 'de')}{', a file for each language' * ('{}' in files[0])}", read)
+    columns = ", ".join([*filter(None, (caption_id,)), image, *(names if each else names[:1])])
+    return Layout(f"{form} with {columns.replace('{}', 'de')}{', a file for each language' * ('{}' in files[0])}", read)
 
 
 def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
@@ -160,13 +160,13 @@ def _value(record: Any, field: str) -> Any:
 
 
 def _paragraphs(records: Iterable[Record], path: Path) -> Iterator[Record]:
-    """One record an item, whose caption is all that the records have, in their order."""
+    """One record per item: its caption joins all captions of the item, in their order."""
     spoken: dict[Any, list[str]] = {}
     for at, record in records:
         captions = field(record, "caption", (str, list), spot := f"{path}: {at}")
-        said = spoken.setdefault(field(record, "image", (int, str), spot), [])
-        said += [captions] if isinstance(captions, str) else map(str, captions)
-    yield from ((f"item {name}", {"image": name, "caption": " ".join(said)}) for name, said in spoken.items())
+        texts = spoken.setdefault(field(record, "image", (int, str), spot), [])
+        texts += [captions] if isinstance(captions, str) else map(str, captions)
+    yield from ((f"item {name}", {"image": name, "caption": " ".join(texts)}) for name, texts in spoken.items())
 
 
 def annotated_images(listed: str, folder: str, image: str, captions: Sequence[str]) -> Layout:

@@ -240,8 +240,10 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     if len(missing) or len(unknown):
         parts = []
         if len(missing):
-            of = f"of the {len(known):,} {side} ids of split '{split}'"
-            parts.append(f"{count_of(len(missing), f'{of} is', f'{of} are')} missing (first: {shown(missing[0])})")
+            scope = f"of the {len(known):,} {side} ids of split '{split}'"
+            parts.append(
+                f"{count_of(len(missing), f'{scope} is', f'{scope} are')} missing (first: {shown(missing[0])})"
+            )
         if len(unknown):
             counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
             parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
@@ -335,9 +337,9 @@ def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) 
     if file is not None:
         name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
         named = f" (first: image row {first}{name})"
-    of = f"of the {n_image:,} images"
+    scope = f"of the {n_image:,} images"
     return (
-        f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: they are candidates in "
+        f"{count_of(len(without), f'{scope} has', f'{scope} have')} no text{named}: they are candidates in "
         "text-to-image, but not queries in image-to-text"
     )
 

@@ -92,14 +92,14 @@ def packed_images(path: Path) -> PackedImages | None:
     others: dict[str, None] = {}
     for file in files:
         check_file(file, _COPY_AGAIN)
-        for own, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
-            if name in images or str(own) in names:
-                other = images[name] if name in images else images[names[str(own)]]
+        for key, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
+            if name in images or str(key) in names:
+                other = images[name] if name in images else images[names[str(key)]]
                 fix = "store every image once, with all its captions and its own id"
-                raise BadInput(f"image '{own}' is also in {other}", where=str(image), fix=fix)
-            images[name], names[str(own)] = image, name
+                raise BadInput(f"image '{key}' is also in {other}", where=str(image), fix=fix)
+            images[name], names[str(key)] = image, name
             of_file = _HUB.fullmatch(file.name)
-            record = {"image": own, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
+            record = {"image": key, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
             record["split"] = record["split"] or (of_file and of_file[1])
             at = str(image).removeprefix(f"{path}: ").removeprefix(f"{path}/")
             records.append((at, {key: value for key, value in record.items() if value is not None}))
@@ -151,8 +151,8 @@ def _of_archive(path: Path) -> Iterator[Found]:
                 fields.setdefault(key, {}).update(_beside(path, name, kind, member, archive))
     for name, image in images.items():
         known = fields.get(key := key_of(name), {})
-        own = _first(known, IDS)
-        yield (key if own is None else own), (name if own is None else str(own)), image, known
+        stated = _first(known, IDS)
+        yield (key if stated is None else stated), (name if stated is None else str(stated)), image, known
 
 
 def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[str], str]:
@@ -239,8 +239,8 @@ def _of_table(path: Path) -> Iterator[Found]:
             beside = {name: cells[row] for name, cells in fields.items()}
             file = stated[row].replace("\\", "/").rpartition("/")[2] if stated else ""
             known = {"": file, "row": f"{path.stem}/{row}", **beside}
-            own = _first(known, (*IDS, "", *NUMBER_COLUMNS, "row"))
-            yield own, str(own), image, beside
+            key = _first(known, (*IDS, "", *NUMBER_COLUMNS, "row"))
+            yield key, str(key), image, beside
 
 
 def _group(path: Path, column: str, group: int) -> Any:

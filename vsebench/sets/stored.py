@@ -383,9 +383,14 @@ def coco_rows() -> CaptionRows:
             f"package '{CAPTIONS_PACKAGE}' is not installed; it holds the COCO captions", fix=install("text")
         )
     with _installed(path), zipfile.ZipFile(path) as archive:
-        found = {said["id"]: said for said in json.loads(archive.read(CAPTIONS_IN_JAR))["annotations"]}
+        found = {
+            annotation["id"]: annotation for annotation in json.loads(archive.read(CAPTIONS_IN_JAR))["annotations"]
+        }
         notes = [found[name] for name in ids.caption_id.tolist()]
-        image_id, captions = np.array([said["image_id"] for said in notes]), tuple(said["caption"] for said in notes)
+        image_id, captions = (
+            np.array([annotation["image_id"] for annotation in notes]),
+            tuple(annotation["caption"] for annotation in notes),
+        )
     return CaptionRows(image_id, ids.caption_id, captions, f"{path}!{CAPTIONS_IN_JAR}")
 
 

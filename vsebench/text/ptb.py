@@ -414,10 +414,10 @@ def _notes(captions: Sequence[str]) -> tuple[str, ...]:
     if not uncertain:
         return ()
     characters = sorted(set(_UNCERTAIN.findall("".join(uncertain))))
-    shown = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
+    examples = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
     return (
         f"{count_of(len(uncertain), 'caption holds', 'captions hold')} characters whose tokens may differ from the "
-        f"Java tokeniser ({shown})",
+        f"Java tokeniser ({examples})",
     )
 
 

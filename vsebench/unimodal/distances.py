@@ -61,10 +61,10 @@ def of_rows(distances: Rows) -> Lists:
     """``LabelDistance.of``, from complete rows of distances."""
 
     def of(chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
-        found, own, k = distances(chosen, rows), chosen.own(rows), lists.shape[1]
+        found, self_index, k = distances(chosen, rows), chosen.own(rows), lists.shape[1]
         retrieved = np.take_along_axis(found, lists, axis=1)
-        if own is not None:
-            found[np.arange(len(own)), own] = np.inf
+        if self_index is not None:
+            found[np.arange(len(self_index)), self_index] = np.inf
         return retrieved, np.sort(np.partition(found, k - 1, axis=1)[:, :k], axis=1)
 
     return of
@@ -158,9 +158,9 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
     def rows(chosen: Selection, some: slice) -> Float:
         items, queries, gallery = chosen.items, len(chosen.queries), len(chosen.gallery)
         if given.shape not in ((items, items), (queries, items), (queries, gallery)):
-            of = f"there are {items:,} items, {queries:,} queries, {gallery:,} gallery items"
+            sizes = f"there are {items:,} items, {queries:,} queries, {gallery:,} gallery items"
             fix = f"give {items} x {items}" + ("" if queries == items else f" or {queries} x {gallery}")
-            raise BadInput(f"distances have shape {given.shape}; {of}", where=where, fix=fix)
+            raise BadInput(f"distances have shape {given.shape}; {sizes}", where=where, fix=fix)
         picked = given[chosen.queries[some] if len(given) == items else some]
         # A copy in any case: of the columns, or of the numbers.
         return (picked if given.shape[1] == gallery else picked[:, chosen.gallery]).astype(np.float64)

@@ -77,9 +77,9 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
             if kept
             else f"give fewer queries, or leave them in the gallery ({spell('keep_queries', True)})"
         )
-        of = f"of {count_of(n, 'item')}"
+        scope = f"of {count_of(n, 'item')}"
         raise BadInput(
-            f"{count_of(len(chosen), f'query {of} leaves', f'queries {of} leave')} nothing to retrieve",
+            f"{count_of(len(chosen), f'query {scope} leaves', f'queries {scope} leave')} nothing to retrieve",
             where=where,
             fix=fix,
         )
@@ -149,7 +149,7 @@ def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
     note(f"{Path(where).name}: ids are matched {how}" if how else "", weight="detail")
     absent = np.flatnonzero(found < 0)
     if len(absent):
-        of = f"{len(absent):,} of {len(named):,} ids are not among the {len(ids):,} items"
+        problem = f"{len(absent):,} of {len(named):,} ids are not among the {len(ids):,} items"
         fix = "use the ids in the file of embeddings"
-        raise BadInput(f"{of} (first: {named[absent[0]]})", where=where, fix=fix)
+        raise BadInput(f"{problem} (first: {named[absent[0]]})", where=where, fix=fix)
     return found

@@ -102,7 +102,7 @@ def scorer_of(queries: Vectors, gallery: Vectors, similarity: str) -> Scorer:
     return Distance(queries, gallery) if similarity == "euclidean" else Dot(queries, gallery, similarity == "cosine")
 
 
-def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
+def nearest(scorer: Scorer, queries: Int, k: int, self_index: Int | None) -> Int:
     """(query, k) gallery indices of the k best items of some queries, best first; ties in the order of the gallery.
 
     Args:
@@ -111,6 +111,6 @@ def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
         k: from 1 to the number of candidates.
         own: (query,) gallery index of the query itself, which is no candidate; None where no query is in the gallery.
     """
-    found = order(scorer, queries, k + (own is not None))
-    found = found if own is None else found.keep(found.entries != np.repeat(own, k + 1)).cut(k)
+    found = order(scorer, queries, k + (self_index is not None))
+    found = found if self_index is None else found.keep(found.entries != np.repeat(self_index, k + 1)).cut(k)
     return found.items.astype(np.int64)

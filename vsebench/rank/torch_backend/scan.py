@@ -50,9 +50,10 @@ def scan(
 
     def work(share: int) -> list[Array]:
         with device_faults(device):
-            of = resident(scorer, device)
+            vectors = resident(scorer, device)
             sides = [
-                [PairCounter(one, of, TILE_SCORES[device.type] // share) for one in own] for own in (rows, columns)
+                [PairCounter(one, vectors, TILE_SCORES[device.type] // share) for one in counters]
+                for counters in (rows, columns)
             ]
         height, width = tile_shape or _tile_shape((end - first, scorer.shape[1]), TILE_SCORES[device.type])
         height = max(1, min(height, end - first) // share)
@@ -60,18 +61,18 @@ def scan(
         def count(corner: tuple[int, int]) -> None:
             r, c = corner
             with exact(device), device_faults(device):
-                tile = of.product(slice(r, min(r + height, end)), slice(c, c + width), torch.float32)
-                for own, scores, q0, g0 in ((sides[0], tile, r, c), (sides[1], tile.t(), c, r)):
-                    if own:
+                tile = vectors.product(slice(r, min(r + height, end)), slice(c, c + width), torch.float32)
+                for counters, scores, q0, g0 in ((sides[0], tile, r, c), (sides[1], tile.t(), c, r)):
+                    if counters:
                         spans, maxima = _spans(scores)
-                        for one in own:
+                        for one in counters:
                             one.count(scores, spans, maxima, q0, g0)
 
         at_once = threads if device.type == "cpu" else 1
         in_turn(corners((first, end), scorer.shape[1], height, width), lambda _: count, at_once, progress)
         with device_faults(device):
-            of.check()
-            return [one.found() for own in sides for one in own]
+            vectors.check()
+            return [one.found() for counters in sides for one in counters]
 
     for counter, found in zip((*rows, *columns), within_memory(device, work), strict=True):
         counter.counts[:, 0] += found
@@ -105,12 +106,12 @@ class PairCounter:
         most: scores that are compared together.
     """
 
-    def __init__(self, counter: Counter, of: Resident, most: int):
-        self.counter, self.of, self.most, pairs = counter, of, most, counter.pairs
+    def __init__(self, counter: Counter, vectors: Resident, most: int):
+        self.counter, self.of, self.most, pairs = counter, vectors, most, counter.pairs
         self.query, self.item, self.high, self.low, self.first, self.last = (
-            tensor(a, of.device) for a in (pairs.query, pairs.item, pairs.high, pairs.low, pairs.first, pairs.last)
+            tensor(a, vectors.device) for a in (pairs.query, pairs.item, pairs.high, pairs.low, pairs.first, pairs.last)
         )
-        self.above = torch.zeros(len(pairs.query), dtype=torch.int64, device=of.device)
+        self.above = torch.zeros(len(pairs.query), dtype=torch.int64, device=vectors.device)
         self.settled = np.zeros((3, len(pairs.query)), np.int64)
         self.lock = threading.Lock()
 
@@ -134,8 +135,8 @@ class PairCounter:
         """Compare the scores of the pairs themselves, those that are in the tile, with their canonical scores."""
         place = self.item[pairs] - g0
         here = (place >= 0) & (place < scores.shape[1])
-        own = scores[row, place.clamp(0, scores.shape[1] - 1)]
-        self.of.compare(~here | ((own >= self.low[pairs]) & (own <= self.high[pairs])))
+        pair_scores = scores[row, place.clamp(0, scores.shape[1] - 1)]
+        self.of.compare(~here | ((pair_scores >= self.low[pairs]) & (pair_scores <= self.high[pairs])))
 
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""

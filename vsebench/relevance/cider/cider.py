@@ -342,7 +342,7 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
     Raises:
         BadInput: the file is damaged.
     """
-    tokens, own = settings["tokens"], settings["own"]
+    tokens, own_captions = settings["tokens"], settings["own"]
     found = grams(tokenise(test.columns.texts or (), tokens))
     note(*found.tokens.notes)
     length, column = found.tokens.length, test.columns
@@ -353,7 +353,7 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
     idf, corpus = _weights(found, test, settings["df"], tokens)
     clip = settings["variant"] == "d"
     weighted = features(found, test.owners, len(test.rows), idf, clip=clip)
-    values = Replaced(weighted, test.owners, weighted.without_itself()) if own == "out" else weighted
+    values = Replaced(weighted, test.owners, weighted.without_itself()) if own_captions == "out" else weighted
     return Gains("cider", {**settings, "df": corpus}, test.shape, values, lowest=0.0)
 
 

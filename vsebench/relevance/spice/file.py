@@ -143,10 +143,10 @@ def unpack(path: Path) -> Tuples:
         what = f"the tuples were made with other tools ({shown(header.get('tools'))}, here {TOOLS})"
         raise BadInput(what, where=path, fix="export them again with this version of vsebench")
     found = read_lines(lines[1:], path)
-    said = header.get("captions"), header.get("words")
-    if (len(found.texts), len(found.synsets)) != said:
+    counts = header.get("captions"), header.get("words")
+    if (len(found.texts), len(found.synsets)) != counts:
         what = f"{count_of(len(found.texts), 'caption')} and {count_of(len(found.synsets), 'word')} are in it, "
-        what += f"its first line declares {shown(said[0])} and {shown(said[1])}"
+        what += f"its first line declares {shown(counts[0])} and {shown(counts[1])}"
         raise BadInput(what, where=path, fix="copy or export it again: it is not complete")
     return complete(found, path)
 

@@ -191,7 +191,7 @@ def _own_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
     for start in range(0, len(f), CHUNK_CAPTIONS):
         some = np.arange(start, min(start + CHUNK_CAPTIONS, len(f)))
         n, lists = len(some), others[start : start + CHUNK_CAPTIONS]
-        member_ptr = np.concatenate([np.arange(n), n + offsets(np.array([len(of) for of in lists]))])
+        member_ptr = np.concatenate([np.arange(n), n + offsets(np.array([len(members) for members in lists]))])
         graphs = build(encoded, member_ptr, text_of[np.concatenate([some, *lists])])
         tuples, matches = matched(encoded, graphs, n)
         found = tuples.multiply(matches.T.tocsr()).sum(axis=1)  # tp of every caption and the other captions

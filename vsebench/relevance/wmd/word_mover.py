@@ -88,13 +88,13 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
         UsageError: no file is named.
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
-    own = settings["own"]
+    own_captions = settings["own"]
     bags = bags_of(test, argument, settings["tokens"], "wmd")
     shape = test.shape
     first, members = captions_of(test.owners, shape[0])
-    found = WordMover(prepare(bags), members, first, own == "out")
+    found = WordMover(prepare(bags), members, first, own_captions == "out")
     few = shape[0] * shape[1] <= MAX_PAIRS
-    return Gains("wmd", {**bags.settings, "own": own}, shape, found, lowest=0.0, rows_affordable=few)
+    return Gains("wmd", {**bags.settings, "own": own_captions}, shape, found, lowest=0.0, rows_affordable=few)
 
 
 _OPTIMAL = 1  # status of POT for a minimum

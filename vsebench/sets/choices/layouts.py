@@ -139,8 +139,8 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
     notes = [f"{file.name} is left out: it has another layout" for file in files if layouts[file] is not chosen]
     records = [record for file in files if layouts[file] is chosen for record in read[file]]
     if absent := sorted({*chosen.files} - {stem for stem, *_ in records}):
-        of = f"of the {len(chosen.files)} files of {chosen.name}"
-        counted = count_of(len(absent), f"{of} is", f"{of} are")
+        scope = f"of the {len(chosen.files)} files of {chosen.name}"
+        counted = count_of(len(absent), f"{scope} is", f"{scope} are")
         notes.append(f"{counted} not here ({', '.join(absent)}): results cover the others, not the complete set")
     return _of_records(chosen.name if chosen.source else _parts(path)[0], chosen, records, tuple(notes))
 

@@ -77,8 +77,8 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
         raise BadInput(f"item '{again}' is in two rows", where=path, fix="give every item one row")
     absent = [item.id for item in items.items if item.id not in given]
     if absent:
-        of = f"of the {len(items.items):,} items of '{items.name}'"
-        what = f"{count_of(len(absent), f'{of} has', f'{of} have')} no scores (first: {absent[0]}; the file has: "
+        scope = f"of the {len(items.items):,} items of '{items.name}'"
+        what = f"{count_of(len(absent), f'{scope} has', f'{scope} have')} no scores (first: {absent[0]}; the file has: "
         raise BadInput(f"{what}{', '.join(list(given)[:2])})", where=path, fix="give scores for every item, by its id")
     out = np.full(items.shape, np.nan)
     for row, item in enumerate(items.items):
