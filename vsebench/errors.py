@@ -42,7 +42,7 @@ def printable(text: str) -> str:
     ``\\x1b``; letters, spaces and joiners of every script stay. Everything that is printed, or written as HTML,
     LaTeX or Markdown, passes here: tables in ``results.table``, the rest in ``cli.terminal``.
     """
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if text.isprintable() else "".join(map(_escaped, text))
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -77,7 +77,7 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value for a message: its type, and the value or the shape."""
     kind, shape = type(value).__name__, getattr(value, "shape", ())
     if shape:
@@ -89,7 +89,7 @@ def shown(value: object) -> str:
 JOINERS = "\u200c\u200d"  # emoji and several scripts need them; they move nothing
 
 
-def _shown(character: str) -> str:
+def _escaped(character: str) -> str:
     if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape").decode("ascii")

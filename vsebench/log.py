@@ -62,7 +62,7 @@ def about(subject: str) -> Iterator[None]:
     warn(*(f"{subject}: {sentence}" for sentence in log.warnings))
 
 
-def said() -> Log:
+def collected() -> Log:
     """What has been collected so far; nothing outside of ``logged``."""
     return _CURRENT.get() or Log()
 

@@ -565,12 +565,12 @@ class Tops:
         if k is None or (self.depth <= k).all():
             return self
         place = np.arange(len(self.entries)) - np.repeat(self.start[:-1], self.depth)
-        return self._of(np.concatenate([[0], np.cumsum(np.minimum(self.depth, k))]), place < k, self.first)
+        return self._take(np.concatenate([[0], np.cumsum(np.minimum(self.depth, k))]), place < k, self.first)
 
     def rows(self, some: slice) -> Tops:
         """The lists of consecutive queries."""
         start = self.start[some.start : some.stop + 1]
-        return self._of(start - start[0], slice(start[0], start[-1]), self.first + some.start)
+        return self._take(start - start[0], slice(start[0], start[-1]), self.first + some.start)
 
     def keep(self, kept: Bool) -> Tops:
         """Some of the entries, (entry,); they remain tied where those between them are removed."""
@@ -578,9 +578,9 @@ class Tops:
         if self.ties is not None:
             ties = np.zeros(len(row), np.bool_)
             ties[1:] = (np.diff(np.cumsum(~self.ties)[kept]) == 0) & (np.diff(row) == 0)
-        return replace(self._of(np.searchsorted(row, np.arange(len(self.start))), kept, self.first), ties=ties)
+        return replace(self._take(np.searchsorted(row, np.arange(len(self.start))), kept, self.first), ties=ties)
 
-    def _of(self, start: Int, some: Bool | slice, first: int) -> Tops:
+    def _take(self, start: Int, some: Bool | slice, first: int) -> Tops:
         """The lists of some of the entries."""
         scored = self.scored if self.scored is None or callable(self.scored) else self.scored[some]
         ties = None if self.ties is None else self.ties[some]

@@ -26,7 +26,7 @@ from vsebench.files.columns import of_items
 from vsebench.files.read_pairs import read_pairs
 from vsebench.files.records import records
 from vsebench.log import logged
-from vsebench.relevance.own import read_labels
+from vsebench.relevance.custom import read_labels
 from vsebench.types import TestSet
 
 IMAGES, TIMES = 12, 5

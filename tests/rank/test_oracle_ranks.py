@@ -206,16 +206,16 @@ def test_more_open_pairs_than_a_thread_keeps(
 ) -> None:
     """The kernel goes on where its list was full, at any row, pair and column."""
     world, scorer = tied_world(70, 300, 1, 1, seed=3), flat(kind, rng)
-    settle, settled = counting.Counter.settle, list[int]()
+    resolve, resolved = counting.Counter.resolve, list[int]()
 
     def counted(counter: Any, pair: Any, *rest: Any) -> Any:
-        settled.append(len(pair))
-        return settle(counter, pair, *rest)
+        resolved.append(len(pair))
+        return resolve(counter, pair, *rest)
 
-    monkeypatch.setattr(counting.Counter, "settle", counted)
+    monkeypatch.setattr(counting.Counter, "resolve", counted)
     monkeypatch.setattr(counting, "BATCH_PAIRS", 256)
     check(System(scorer), canonical(scorer), world.targets, tile_shape=tile_shape, threads=2)
-    assert (not settled) if isinstance(scorer, Matrix) else (len(settled) > 30 and max(settled) <= 256)
+    assert (not resolved) if isinstance(scorer, Matrix) else (len(resolved) > 30 and max(resolved) <= 256)
 
 
 def same_ranks(one: Both[Any], other: Both[Any]) -> None:

@@ -28,7 +28,7 @@ from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError
 from vsebench.files.atomic import hidden_of
 from vsebench.scenes import build as building
 from vsebench.scenes import folder
-from vsebench.scenes.build import build, build_scenes, named
+from vsebench.scenes.build import build, build_scenes, settings_of_name
 from vsebench.scenes.folder import HEADER_BYTES, header
 from vsebench.scenes.settings import PARTS, Settings, parse
 from vsebench.scenes.store import open_scenes
@@ -306,9 +306,9 @@ def test_share_of_missed_objects() -> None:
 
 
 def test_names_and_settings(refuses: Refuses) -> None:
-    assert named("scenes", {}) == Settings() == parse("scenes-10k")
-    assert named("scenes", {"images": 2500, "seed": 3, "size": 32}).name == "scenes-2500-seed3-size32"
-    assert named("scenes-200", {}).name == named("scenes-tiny-val", {}).name == "scenes-tiny"
+    assert settings_of_name("scenes", {}) == Settings() == parse("scenes-10k")
+    assert settings_of_name("scenes", {"images": 2500, "seed": 3, "size": 32}).name == "scenes-2500-seed3-size32"
+    assert settings_of_name("scenes-200", {}).name == settings_of_name("scenes-tiny-val", {}).name == "scenes-tiny"
     assert build_scenes("scenes", images=10, seed=1, size=16).name == SMALL
     refuses(UsageError, build_scenes, near=1e-300)
     refuses(UsageError, build_scenes, "scenes-tiny", seed=3)

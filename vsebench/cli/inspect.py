@@ -205,7 +205,7 @@ def _of_text(
     from ..files.captions import ALL_PARTS, all_of_file, lines_of
     from ..files.pairs import JUDGED, LISTS
     from ..files.read_pairs import read_pairs
-    from ..relevance.own import read_labels
+    from ..relevance.custom import read_labels
 
     if not part and (own := _tried(lambda: _of_results(path))[0]) is not None:
         document |= own
@@ -417,12 +417,12 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
 
 def _shown(document: dict[str, Any]) -> list[str | Table]:
     """A table of the arrays, and lines on what they are."""
-    from ..files.raw import shown
+    from ..files.raw import format_id
 
     rows = []
     for a in document["arrays"]:
         lengths = a.get("lengths")
-        first = ", ".join(shown(x) for x in a.get("first", []))
+        first = ", ".join(format_id(x) for x in a.get("first", []))
         last = " / ".join(f"{lengths[k]:.4g}" for k in ("min", "median", "max")) if lengths else first
         rows.append((a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
     headings = ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids")

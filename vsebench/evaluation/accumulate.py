@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import as_array, composed, id_rows, numbers
-from ..errors import BadInput, UsageError, count_of, shown
+from ..errors import BadInput, UsageError, count_of, format_value
 from ..files.ids import as_ids
 from ..log import logged
 from ..memory import text_array
@@ -202,7 +202,7 @@ class Accumulator:
         """The image and the caption of every row, and the row."""
         rows = as_array(ids, "ids")
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            what = f"ids is {shown(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
+            what = f"ids is {format_value(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
             raise UsageError(what, fix="give one integer per row: the index of the caption in the test set, from 0")
         n = None if self._split is None else len(self._split.columns.ids)
         bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]

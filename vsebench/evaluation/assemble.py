@@ -20,7 +20,7 @@ from .. import __version__
 from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..files.regular import sha256_of
-from ..log import note, said, warn
+from ..log import collected, note, warn
 from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..options import spell
@@ -281,7 +281,7 @@ def report(
         requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
     requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
     if plan.metrics and not requested.keys() & results.keys():
-        what = f"nothing was measured: {'; '.join(said().warnings)}"
+        what = f"nothing was measured: {'; '.join(collected().warnings)}"
         raise BadInput(what, fix="check the gains and what they are made from")
     ties(observed, results, plan.split, data.lists is not None)
     limits = [among.allowed is not None for among in data.candidates]
@@ -301,7 +301,7 @@ def report(
     note(*of_queries_alone(found(results)))
     if plan.request.resampling is not None:
         note(*without(results))
-    log, rows = said(), None
+    log, rows = collected(), None
     if plan.split.name == "custom" and not plan.split.columns.numbered:  # by which a file of texts is read again
         rows = np.arange(len(plan.split.columns.ids)) if data.rows[1] is None else np.asarray(data.rows[1])
     return Report(

@@ -88,7 +88,7 @@ def shards_of(plan: Plan, data: Input) -> list[Shard]:
     """The shards of an evaluation."""
     assert data.system is not None
     sides, shapes = sides_of(plan.directions), [scorer.shape for scorer in data.system.both]
-    scans = ((0,) if data.system.own is None else sides) if any(plan.targets) else ()
+    scans = ((0,) if data.system.separate is None else sides) if any(plan.targets) else ()
     found = [shard for side in scans for shard in cut("count", side, 0, shapes[side])]
     found += [shard for side in sides if plan.depth for shard in cut("lists", side, 0, shapes[side])]
     for number, (first, *_) in enumerate(together(plan.rankings)):
@@ -210,7 +210,7 @@ def _arrays_of(
     assert data.system is not None
     scorer = data.system.both[shard.side]
     if shard.kind == "count":
-        served = counters if data.system.own is None else (counters[shard.side], ())
+        served = counters if data.system.separate is None else (counters[shard.side], ())
         return counted(ranker.scan, scorer, served, threads, shard.rows)
     if shard.kind == "lists":
         assert plan.depth is not None

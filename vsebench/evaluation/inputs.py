@@ -22,8 +22,8 @@ from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer, System, choose
 from ..rank.ties import BY_INDEX, DOCID
 from ..rank.tops import sizes
+from ..relevance.custom import pairs_of
 from ..relevance.gains import Spec
-from ..relevance.own import pairs_of
 from ..sets.catalogue import load_split
 from ..sets.folders import with_ids
 from ..sets.items import UnknownItems, align_embeddings, align_lists, align_scores, split_of
@@ -60,7 +60,7 @@ ARRAYS = Path(IN_MEMORY)
 class SecondScores(NamedTuple):
     """Scores of a second stage for the top of the rankings of a direction."""
 
-    of: Callable[[Int, Int], Float]  # (pair,) float64 scores of (pair,) queries and items, NaN for none
+    scores: Callable[[Int, Int], Float]  # (pair,) float64 scores of (pair,) queries and items, NaN for none
     each: Int  # (query,) int64, how many items a query has scores for
     depth: int = 0  # how many items a query are re-ranked, at most
     reach: int = 0  # how many of the first stage are read: those of another precision are behind the top as well

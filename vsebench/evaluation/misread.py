@@ -154,7 +154,7 @@ class Positives:
         keys = images * self.columns + texts
         return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
 
-    def of(self, queries: Int) -> list[Int]:
+    def items_of(self, queries: Int) -> list[Int]:
         """The own items of these queries; every one must have some."""
         start, found = self.relevance.indptr, np.searchsorted(self.relevance.queries, queries)
         return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
@@ -176,7 +176,7 @@ def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> 
     """
     direction = positives.direction
     queries, units = sampled_queries(data, positives, most)
-    gallery, items = len(data.split.side(SIDES[direction][1])), positives.of(queries)
+    gallery, items = len(data.split.side(SIDES[direction][1])), positives.items_of(queries)
     first, last, depth = np.zeros((3, len(queries)), np.int64)
     best, mean = np.full(len(queries), np.inf), np.full(len(queries), 0.5)
     if data.lists is None:

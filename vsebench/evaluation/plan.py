@@ -26,9 +26,9 @@ from ..metrics.declare import DEFAULT_GAINS, Metric, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..metrics.values import without_negative
 from ..options import spell
-from ..rank.count import Targets, taken
+from ..rank.count import Targets, take_queries
 from ..rank.ties import BY_INDEX, EXPECTED
-from ..relevance import own
+from ..relevance import custom
 from ..relevance.gains import Gains, Spec
 from ..relevance.matrix import of_matrix
 from ..relevance.sources import GAIN, JUDGED, SOURCES, Source, in_folds, is_gains, judgements_of, load_gains
@@ -126,7 +126,7 @@ def _of_ranks(metric: Metric) -> bool:
 
 
 def target_of(metric: Metric) -> str:
-    """The targets that a metric reads or, of gains, that are its relevant items."""
+    """The targets that a metric reads; for a graded metric, its relevant items."""
     return metric.view if metric.graded else metric.ranked
 
 
@@ -215,7 +215,7 @@ def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
 
 
 def _lists(request: Request, split: TestSet) -> int:
-    """Items a query that are kept; none, with a note, where no page would show them."""
+    """Number of items kept per query; 0 (and a note) if no page would show them."""
     size = len(split.rows.ids) + len(split.columns.ids)
     if not request.lists or not (split.in_folds or size > MAX_PAGE_ITEMS):
         return request.lists or 0
@@ -226,7 +226,7 @@ def _lists(request: Request, split: TestSet) -> int:
 
 
 def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]) -> tuple[str, ...] | None:
-    """The names of metrics, with the given set of judgements as the view of those that would lack relevance.
+    """The requested metrics; a metric that has no view and no ground truth gets the custom judgements as its view.
 
     Without a view, binary metrics need the image of every caption, and graded ones gains or captions to compute them.
     """
@@ -248,7 +248,7 @@ def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]
 
 
 def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[str]]:
-    """The judgements of the split and those of the user, by name; and the names of the latter."""
+    """All judgements by name (of the split and custom ones), and the names of the custom ones."""
     given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else judgements_of(data.split)
     complete = bool(data.second or request.correction or request.candidates or request.exclude)  # not of folds
@@ -257,7 +257,7 @@ def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[
 
 
 def _absent(judgements: Mapping[str, Source], split: TestSet) -> list[str]:
-    """Sets of judgements of the split that are not installed."""
+    """Judgements of the split that are not installed."""
     return [view for view, judged in judgements.items() if judged.splits and judged.identity(split) is None]
 
 
@@ -281,7 +281,7 @@ def choose_metrics(
         split: what is evaluated.
         directions: what is ranked.
         judgements: those of the split.
-        own: names of those that are given, which are measured when no metric is named.
+        custom_views: names of custom judgements, measured if no metric is requested.
 
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
@@ -355,12 +355,12 @@ def _with_gains(
     request: Request,
     judgements: Mapping[str, Source],
 ) -> tuple[list[Metric], TestSet, dict[str, Gains]]:
-    """The metrics that the gains allow, the split (with captions where gains need them), and the gains."""
+    """The metrics that the gains allow, the split (with captions if gains need them), and the gains."""
     captions = None if data.complete else request.captions  # those of a part are with its split
     try:
         split, gains = load_gains_of(metrics, request.gains, judgements, data.split, captions)
     except (UsageError, MissingPackage) as error:
-        # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
+        # `all` measures what is available; an explicit graded metric, gains or captions raise the error.
         by_name = any(m.graded and how < BY_ALL for m, how in requested.items())
         if by_name or request.gains or captions is not None or "graded" in map(str.lower, request.names or ()):
             raise
@@ -405,7 +405,7 @@ def _target(
     """The relevant items of the queries that have candidates; warns of queries that cannot find any of these."""
     if among.allowed is not None:
         some = np.diff(among.allowed.indptr) > 0
-        relevant = taken(relevance, some[relevance.queries])
+        relevant = take_queries(relevance, some[relevance.queries])
         relevance = replace(relevant, without=relevance.without[some[relevance.without]])
     found = Targets(view, relevance, among)
     if not len(found.relevance.queries) and not replace(among, fold=None).everything:
@@ -436,12 +436,8 @@ def _candidates(view: str, data: Input, side: Which) -> Candidates:
 
 
 def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], no_positive: str) -> None:
-    """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
-    judged = {
-        (t.view, d): t.relevance
-        for d, targets_of_side in zip(DIRECTIONS, targets, strict=True)
-        for t in targets_of_side
-    }
+    """Refuse metrics of ranks if queries without positives count as misses, which have no rank."""
+    judged = {(t.view, d): t.relevance for d, each in zip(DIRECTIONS, targets, strict=True) for t in each}
     for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
@@ -475,12 +471,12 @@ def load_judgements(
     for name, specs in chosen.items():
         where = " and ".join(spec.path.name for spec in specs if spec.path is not None) or "memory"
         if known := (pairs or {}).get(name):
-            read = [own.of_read(name, one, test) for one in known]
+            read = [custom.of_read(name, one, test) for one in known]
         else:
-            read = [one for spec in specs for one in own.read(spec, (complete or split))]
-        both = own.complete(read, level, where)
-        both = both if complete is None else own.within(both, complete, test)
-        found[name] = own.source(both, test)
+            read = [one for spec in specs for one in custom.read(spec, (complete or split))]
+        both = custom.complete(read, level, where)
+        both = both if complete is None else custom.within(both, complete, test)
+        found[name] = custom.source(both, test)
     return found
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..arrays import is_path, numbers
-from ..errors import UsageError, printable, shown
+from ..errors import UsageError, format_value, printable
 from ..files.regular import expanded, inside, run_folder
 from ..metrics.declare import HUBNESS
 from ..metrics.suites import ALL, INTRA, SUITES, expand, words
@@ -277,7 +277,7 @@ def _refused(name: str, given: Any) -> UsageError:
     in_words = not isinstance(given, Mapping) and all(map(is_path, listed(given)))
     fix = "give i2t=FILE, t2i=FILE, or both" if in_words else "give {'i2t': ..., 't2i': ...}"
     only = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
-    return UsageError(f"{spell(name)} is {shown(only)}", fix=fix)
+    return UsageError(f"{spell(name)} is {format_value(only)}", fix=fix)
 
 
 def _scores(given: Any) -> list[Given]:
@@ -286,7 +286,7 @@ def _scores(given: Any) -> list[Given]:
         return [Given(None, given)]
     found = _parts("scores", given)
     if not found or any(isinstance(one.value, Mapping) for one in found):
-        raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
+        raise UsageError(f"{spell('scores')} is {format_value(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
     return found if len(found) == 1 else _of_each("scores", given)
 
 
@@ -298,13 +298,13 @@ def _runs(given: Any) -> list[Given] | None:
     found = _parts("run", given)
     for direction, run, *_ in found:
         if not isinstance(given, Mapping) and not is_path(run):
-            what = f"{spell('run')} is {shown(given)}"
+            what = f"{spell('run')} is {format_value(given)}"
             raise UsageError(
                 what,
                 fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings, or {query id: item ids}",
             )
         if not is_path(run) and not isinstance(run, (Mapping, list, tuple)):
-            what = f"{spell('run')} of {direction} is {shown(run)}"
+            what = f"{spell('run')} of {direction} is {format_value(run)}"
             raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
     return found or None
 
@@ -323,7 +323,7 @@ def _indexes(given: Any) -> list[Index]:
     found: list[Index] = []
     for direction, value, *_ in _parts("index", given):
         if not is_path(value):
-            what = f"{spell('index')} is {shown(value)}"
+            what = f"{spell('index')} is {format_value(value)}"
             raise UsageError(what, fix="give a file: faiss.write_index(index, 'images.faiss')")
         if direction is None:
             fix = f"give {spell('index', f't2i={value}')} for an index of images, i2t={value} for one of texts"
@@ -487,7 +487,7 @@ def _spec(given: Any) -> Spec:
         return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
     if not hasattr(given, "__array__") and not (isinstance(given, (list, tuple)) and _is_matrix(given)):
         fix = "give a string such as 'cider', a path, a matrix of gains, or a list of these"
-        raise UsageError(f"gains is {shown(given)}", fix=fix)
+        raise UsageError(f"gains is {format_value(given)}", fix=fix)
     return Spec("matrix", None, {}, numbers(given, "gains"))
 
 
@@ -497,11 +497,15 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
     Raises UsageError.
     """
     if given is not None and not is_path(given) and not isinstance(given, (list, tuple, Mapping)):
-        raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
+        raise UsageError(
+            f"{spell('judgements')} is {format_value(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'"
+        )
     found: dict[str, list[Spec]] = {}
-    for name, value in given.items() if isinstance(given, Mapping) else map(_named, listed(given)):
+    for name, value in given.items() if isinstance(given, Mapping) else map(_name_and_file, listed(given)):
         if not isinstance(name, str):
-            raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
+            raise UsageError(
+                f"{spell('judgements')} has the name {format_value(name)}", fix="give names that are words"
+            )
         if not NAME.fullmatch(name):
             fix = "give a word of up to 41 lower-case letters, digits, - and _, as in qrels=FILE"
             raise UsageError(f"'{name[:60]}' is not a valid name of judgements", fix=fix)
@@ -515,14 +519,14 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
     return found
 
 
-def _named(text: Any) -> tuple[str, str]:
+def _name_and_file(text: Any) -> tuple[str, str]:
     """The name and the file of ``NAME=FILE``; a ``FILE`` alone has its name without the ending."""
     name, equals, file = str(text).partition("=") if is_path(text) else ("", "", "")
     if not re.fullmatch(r"\s*[\w -]*", name) or not equals:  # a path before the first = is that of the file
         file = str(text) if is_path(text) else ""
         name = re.sub(r"[^a-z0-9_-]+", "-", Path(file.rpartition(":")[2].removesuffix(".gz")).stem.lower()).strip("-_")
     if not name.strip() or not file.strip():
-        raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
+        raise UsageError(f"{spell('judgements')} is {format_value(text)}", fix=GRAMMAR)
     return name.strip(), file.strip()
 
 

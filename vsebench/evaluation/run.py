@@ -266,7 +266,7 @@ def _measured(
         observed = dict(plan.listed)
         if data.system is not None:
             for d, one in engine.observe(data.system).items():
-                observed[d] = replace(one, top=one.top and corrected.shown(data.scorer(d), one.top))
+                observed[d] = replace(one, top=one.top and corrected.with_scores(data.scorer(d), one.top))
         if data.second:
             data, observed = second_stage.apply(data, plan, observed)
         results = binary.hubness(plan, data, observed)

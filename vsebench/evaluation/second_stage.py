@@ -20,7 +20,7 @@ from ..files.read_pairs import read_pairs
 from ..log import logged, note
 from ..metrics.suites import headlines
 from ..options import spell
-from ..rank.corrected import shown
+from ..rank.corrected import with_scores
 from ..rank.order import top_lists
 from ..rank.scorers import Matrix, Scorer
 from ..rank.sums import finite
@@ -104,11 +104,11 @@ def _matrix(
     note(owners.order_note("re-ranking", unnamed, split))
     known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T
 
-    def of(query: Int, item: Int) -> Float:
+    def scores_of_pairs(query: Int, item: Int) -> Float:
         pairs = known.pairs(query, item, 1)
         return np.where(np.isfinite(pairs) & (pairs != missing), pairs, np.nan)
 
-    return SecondScores(of, each if known.row_order is None else each[known.row_order])
+    return SecondScores(scores_of_pairs, each if known.row_order is None else each[known.row_order])
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
@@ -141,10 +141,10 @@ def _entries(path: Path, direction: Direction, split: TestSet) -> SecondScores:
     known, numbers = entries.inside.copy(), np.append(entries.inside.data, np.nan)
     known.data = np.arange(1, known.nnz + 1)
 
-    def of(query: Int, item: Int) -> Float:
+    def scores_of_pairs(query: Int, item: Int) -> Float:
         return np.asarray(numbers[entries_of(known, query, item) - 1])
 
-    return SecondScores(of, np.diff(known.indptr))
+    return SecondScores(scores_of_pairs, np.diff(known.indptr))
 
 
 def apply(
@@ -178,14 +178,14 @@ def apply(
 def part(scorer: Scorer, given: SecondScores, weight: float | None, queries: tuple[int, int], threads: int) -> Tops:
     """The new order of the tops of a range of queries, from the scores of both stages, for another process."""
     block = scorer.take(slice(*queries), slice(None))
-    top = shown(block, top_lists(block, given.reach, threads=threads))
+    top = with_scores(block, top_lists(block, given.reach, threads=threads))
     top = replace(top, scored=top.scores.ravel(), first=queries[0])
     return _reordered(top, _scores_of(top, given), weight)
 
 
 def _scores_of(top: Tops, given: SecondScores) -> Float:
     """(query, depth) second scores of the tops, NaN for none."""
-    return given.of(top.first + top.row, top.entries).reshape(top.items.shape)
+    return given.scores(top.first + top.row, top.entries).reshape(top.items.shape)
 
 
 def _reordered(top: Tops, scores: Float, weight: float | None) -> Tops:

@@ -143,7 +143,7 @@ def _without_excluded(data: Input, request: Request) -> Input:
             raise BadInput(what, where=data.where, fix=f"leave out {spell(needs[0])}, or give finite scores")
         return replace(scorer, scores=scores)
 
-    forward, separate = data.system.forward, data.system.own
+    forward, separate = data.system.forward, data.system.separate
     if separate is None or "i2t" in request.directions:
         directions = [d for d in data.directions if d in request.directions]
         forward = ranked_last(forward, sides_of(directions if separate is None else DIRECTIONS[:1]))
@@ -238,7 +238,7 @@ def fuse(data: Input, request: Request) -> Input:
         by_ids = {d: data.split.sides[d == DIRECTIONS[0]].ids if request.ties == DOCID else None for d in directions}
         fused = {d: _by_reciprocal_ranks([run[d] for run in runs], weights, by_ids[d]) for d in directions}
         return replace(data, lists=fused)
-    if all(one.system is not None and one.system.own is None for one in systems):
+    if all(one.system is not None and one.system.separate is None for one in systems):
         directions = DIRECTIONS[:1]  # its scores serve both
     with finite("fuse"):
         sums = {d: weighted_sum([one.scorer(d) for one in systems], weights) for d in directions}
@@ -353,7 +353,7 @@ def only(data: Input, request: Request) -> Input:
         f"only {text}: {len(images):,} of {len(split.rows.ids):,} {split.rows.plural} and {len(captions):,} of "
         f"{len(split.columns.ids):,} {split.columns.plural} are the queries and the gallery"
     )
-    return _taken(data, request, images, captions)
+    return _take_items(data, request, images, captions)
 
 
 def by_id(data: Input, request: Request) -> Input:
@@ -361,9 +361,9 @@ def by_id(data: Input, request: Request) -> Input:
 
     Retrieved lists are in this order when they are read.
     """
-    taken = _taken(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
+    taken = _take_items(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
     assert taken.system is not None
-    separate = taken.system.own
+    separate = taken.system.separate
     return replace(taken, system=System(_rounded(taken.system.forward), separate and _rounded(separate)))
 
 
@@ -375,7 +375,7 @@ def _rounded(scorer: Scorer) -> Scorer:
     return replace(scorer, rounded=True, known=scorer.lengths)
 
 
-def _taken(data: Input, request: Request, images: Int, captions: Int) -> Input:
+def _take_items(data: Input, request: Request, images: Int, captions: Int) -> Input:
     """The input of some rows and columns of a test set, in their order, as a test set of its own."""
     split = data.split
     if request.captions is not None:  # which have a row for every caption of the file

@@ -48,7 +48,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
     except OSError as error:
         raise refused(given, error) from error
-    temporary = _beside(target)
+    temporary = _temporary(target)
     as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
     try:
         with temporary.open("x" if mode == "w" else "xb", **as_text) as stream:
@@ -135,7 +135,7 @@ def check_writable(path: Path) -> None:
     """
     check_place(path)
     try:
-        temporary = _beside(_real(expanded(path)))
+        temporary = _temporary(_real(expanded(path)))
         temporary.touch(exist_ok=False)
         temporary.unlink()
     except OSError as error:
@@ -201,7 +201,7 @@ def _is_result(path: Path) -> bool:
     return re.match(rb'\{\s*"schema": "vsebench/(?!' + _NOT_RESULTS + rb")", head) is not None
 
 
-def _beside(target: Path) -> Path:
+def _temporary(target: Path) -> Path:
     """A temporary file of ``target``; one of the module tempfile could be read by its owner only, also once renamed."""
     name = os.fsencode(target.name)[:80].decode("utf-8", "ignore")
     return target.parent / f".{name}.{secrets.token_hex(6)}.tmp"

@@ -24,7 +24,7 @@ from .kinds import KINDS, LAYOUT
 from .read import read_captions
 from .records import frame, missing, records, spot
 from .regular import expanded, remembered
-from .textfile import shown
+from .textfile import format_field
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,11 +102,11 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
             others[image] = None
         for caption, name in zip(said, names, strict=True):
             if not isinstance(caption, str):
-                what = f"a caption is {shown(caption)}, expected text"
+                what = f"a caption is {format_field(caption)}, expected text"
                 raise BadInput(what, where=spot(found, row), fix="write it in quotes")
             if name in seen:
                 other = spot(found, seen[name]).removeprefix(f"{where}: ")
-                what = f"caption id {shown(name)} is already used by {other}"
+                what = f"caption id {format_field(name)} is already used by {other}"
                 fix = "give every caption its own id, or leave the ids out"
                 raise BadInput(what, where=spot(found, row), fix=fix)
             seen[name] = row
@@ -193,7 +193,7 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
         names = [_id(one, fields.caption_id, found, row) for one in several] if fields.caption_id is not None else []
         name = _before_mark(names, found, row) if fields.image is None else _image(image, fields.image, found, row)
         if fields.caption_id is None:
-            first = counted.get(name, 0) if fields.index is None else _whole(number, fields.index, found, row)
+            first = counted.get(name, 0) if fields.index is None else _integer(number, fields.index, found, row)
             counted[name] = first + len(captions)
             names = [f"{name}#{first + k}" for k in range(len(captions))]
         yield name, captions, names if len(names) == len(captions) else names[:1] * len(captions)
@@ -234,11 +234,11 @@ def _before_mark(names: Sequence[int | str], found: pd.DataFrame, row: int) -> s
     image, mark, _ = (name := str(names[0])).partition("#")
     if not mark:
         fix = f"add a column with the image of every caption; {LAYOUT}"
-        raise BadInput(f"caption id {shown(name)} has no image id before #", where=spot(found, row), fix=fix)
+        raise BadInput(f"caption id {format_field(name)} has no image id before #", where=spot(found, row), fix=fix)
     return image
 
 
-def _whole(value: Any, name: str, found: pd.DataFrame, row: int) -> int:
+def _integer(value: Any, name: str, found: pd.DataFrame, row: int) -> int:
     if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) < 19:
         return int(value.strip())
     if not isinstance(value, int) or isinstance(value, bool):
@@ -263,7 +263,11 @@ def _id(value: Any, name: str | None, found: pd.DataFrame, row: int) -> int | st
 
 
 def _no_value(value: Any, name: str | None, expected: str, found: pd.DataFrame, row: int) -> BadInput:
-    what = f"field '{name}' is missing" if missing(value) else f"field '{name}' is {shown(value)}, expected {expected}"
+    what = (
+        f"field '{name}' is missing"
+        if missing(value)
+        else f"field '{name}' is {format_field(value)}, expected {expected}"
+    )
     return BadInput(what, where=spot(found, row), fix=f"give every record a field '{name}', {expected}")
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadInput, count_of
-from .textfile import shown
+from .textfile import format_field
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]  # records, or columns of equal length
 
@@ -128,7 +128,7 @@ def with_ids(lines: Sequence[str]) -> Rows | None:
     numbered = len(given) > 1 and first in ({0}, {1})  # the lines are counted
     texts = [found[2] for found in numbers if found] if numbered else given
     if all(map(_BESIDE_ID.fullmatch, texts)) or all(map(_BESIDE_ID.fullmatch, given)):
-        what = f"every line begins or ends with an id without a tab, comma or bar after it: {shown(given[0])}"
+        what = f"every line begins or ends with an id without a tab, comma or bar after it: {format_field(given[0])}"
         raise BadInput(
             what, fix=f"write the id, a tab and the caption; or write the column names in the first line: {LAYOUT}"
         )
@@ -165,14 +165,14 @@ def by_query(document: Any) -> Rows | None:
     whole: list[tuple[str | None, Any]] = [(None, document)]
     for direction, queries in [(d, document[d]) for d in stated] or whole:
         if not isinstance(queries, Mapping) or not queries:
-            raise BadInput(f"{direction} is {shown(queries)}, not a mapping of queries to items")
+            raise BadInput(f"{direction} is {format_field(queries)}, not a mapping of queries to items")
         if len(named := {str(query).strip(): query for query in queries}) < len(queries):
             twice = next(query for query in queries if named[str(query).strip()] is not query)
             raise BadInput(f"has the key '{twice}' twice", fix="keep one list per query")
         for query, items in queries.items():
             if isinstance(items, str) or not hasattr(items, "__len__"):
                 raise BadInput(
-                    f"query '{query}' has {shown(items)}, which is neither a list of ids nor items with numbers"
+                    f"query '{query}' has {format_field(items)}, which is neither a list of ids nor items with numbers"
                 )
             for place, item in enumerate(items if len(items) else (NOT_GIVEN,), 1):
                 number = items[item] if isinstance(items, Mapping) and len(items) else NOT_GIVEN
@@ -218,7 +218,7 @@ def searched(document: Any) -> Rows | None:
     for at, record in enumerate(document, 1):
         found = record.get("results") if isinstance(record, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-            raise BadInput(f"record {at} has {shown(found)}, not a list of results")
+            raise BadInput(f"record {at} has {format_field(found)}, not a list of results")
         for one in found or [dict[str, Any]()]:
             item, number = one.get("corpus_id", NOT_GIVEN), one.get("score", NOT_GIVEN)
             for name, value in zip(out, (record.get("query_id"), item, number, at), strict=True):

@@ -103,12 +103,12 @@ class _Heard(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record; the report of transformers on names of weights is that of ``weights.compared``."""
         if "LOAD REPORT" not in (said := record.getMessage()):
-            self.said.append(said)
+            self.messages.append(said)
 
 
 @contextlib.contextmanager
@@ -126,7 +126,7 @@ def _heard(what: str) -> Iterator[None]:
     finally:
         for logger, before in zip(loggers, handlers, strict=True):
             logger.handlers = before
-    messages = [*heard.said, *(str(w.message) for w in raised if w.category is UserWarning)]
+    messages = [*heard.messages, *(str(w.message) for w in raised if w.category is UserWarning)]
     warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in messages if _OF_WEIGHTS.search(text)))
 
 

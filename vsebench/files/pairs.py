@@ -27,7 +27,7 @@ from ..types import (
 )
 from .ids import MBEIR_BASES, match, numbered
 from .kinds import KINDS
-from .raw import shown
+from .raw import format_id
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
         scope = f"of the {len(pairs.given):,} query ids"
         raise BadInput(
             f"{test.way(direction)}: {count_of(len(lost), f'{scope} is', f'{scope} are')} not in split '{test.name}' "
-            f"(first: {shown(pairs.queries[lost[0]])})",
+            f"(first: {format_id(pairs.queries[lost[0]])})",
             where=pairs.where,
             fix=f"leave them out or give the right {spell('split')}",
         )
@@ -254,7 +254,7 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
     if len(unknown):
         scope, first = f"of the {len(pairs.given):,} lists", unknown[0]
         lists = len(np.unique(pairs.query[unknown]))
-        named = f"first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]}"
+        named = f"first: item {format_id(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]}"
         raise BadInput(
             f"{test.way(direction)}: {count_of(lists, f'{scope} holds', f'{scope} hold')} items that are not in split "
             f"'{test.name}' ({named})",

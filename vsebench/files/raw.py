@@ -219,14 +219,14 @@ def check_scores(scores: Array, where: Path) -> None:
 
 
 def _row(side: str, row: int, ids: Ids | None) -> str:
-    return f"{side} row {row}" + (f" (id {shown(ids[row])})" if ids is not None and row < len(ids) else "")
+    return f"{side} row {row}" + (f" (id {format_id(ids[row])})" if ids is not None and row < len(ids) else "")
 
 
 def _such(count: int) -> str:
     return f" ({count:,} such rows)" if count > 1 else ""
 
 
-def shown(name: object) -> str:
+def format_id(name: object) -> str:
     """An id or another value of a file for a message, cut to 60 characters."""
     text = str(name)
     return text if len(text) <= 60 else text[:59] + "…"

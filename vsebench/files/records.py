@@ -21,7 +21,7 @@ from .arrow_tables import plain_columns, say_shard, shards_of
 from .formats import expect, sniff
 from .kinds import KINDS, Kind, Rows
 from .regular import is_folder, remembered
-from .textfile import TEXTS, parse_document, read_text, shown, text_lines
+from .textfile import TEXTS, format_field, parse_document, read_text, text_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,7 @@ def of_document(document: Any, kind: Kind, where: str) -> pd.DataFrame:
     if isinstance(listed, list) and (not listed or isinstance(listed[0], dict)):
         refuse_other(listed, where, "record {}")
         return frame(listed, where, "record {}")
-    what = f"JSON, but {shown(document)}"
+    what = f"JSON, but {format_field(document)}"
     if isinstance(document, dict):
         what = f"a JSON object with the fields {', '.join(list(document)[:8]) or '(none)'}"
     raise BadInput(f"not a file of {kind.words}: {what}", where=where, fix=kind.json or kind.fix)
@@ -158,7 +158,7 @@ def refuse_other(listed: Any, where: str, at: str, index: Sequence[int] | None =
         else None
     )
     if row is not None:
-        what = f"a JSON object is expected, found {shown(listed[row])}"
+        what = f"a JSON object is expected, found {format_field(listed[row])}"
         place = at.format(row + 1 if index is None else index[row])
         raise BadInput(what, where=f"{where}: {place}", fix="write one JSON object per record")
 

@@ -11,7 +11,7 @@ from ..log import logged, note
 from ..numeric.parallel import one_blas_thread
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.sources import SOURCES, load_gains, named, parse_spec, source_of
+from ..relevance.sources import SOURCES, load_gains, named_sources, parse_spec, source_of
 from ..types import Float, Int, TestSet
 from .protocols import PairGain, Task
 
@@ -37,7 +37,7 @@ def check(name: str) -> str:
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
         if source_of(head) is None:
-            raise unknown("relevance", name.strip(), [BINARY, *named(), *TITLES])
+            raise unknown("relevance", name.strip(), [BINARY, *named_sources(), *TITLES])
         parse_spec(name)
     return name.strip()
 

@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import UsageError, closest, shown, unknown
+from ..errors import UsageError, closest, format_value, unknown
 from ..options import spell
 from ..relevance.sources import is_gains
 from ..types import Float, Int, Ranks, Unit
@@ -192,7 +192,7 @@ def families(graded: bool | None = None) -> list[Family]:
     return [f for f in _FAMILIES if graded is None or (f.graded == graded and not f.of_lists)]
 
 
-def _named(template: str) -> tuple[Family | None, Family | None]:
+def _families_named(template: str) -> tuple[Family | None, Family | None]:
     """The metric of a template or an alias for binary judgements, and that for gains.
 
     Other capitals name a metric where they leave one possibility.
@@ -206,7 +206,7 @@ def _named(template: str) -> tuple[Family | None, Family | None]:
 
 def _family(template: str, view: str) -> Family | None:
     """The metric of a template for a view: of gains the graded one, if there is one; of judgements the binary one."""
-    binary, graded = _named(template)
+    binary, graded = _families_named(template)
     return (graded or binary) if is_gains(view) else (binary or graded)
 
 
@@ -480,7 +480,7 @@ def parse(text: str) -> Metric:
             does not take, or a k that is not an integer, or too small.
     """
     if not isinstance(text, str):
-        raise UsageError(f"the name of a metric is {shown(text)}", fix="give a string such as R@1")
+        raise UsageError(f"the name of a metric is {format_value(text)}", fix="give a string such as R@1")
     match = _NAME.match(text.strip())
     if not match:
         fix = "write [view:]Name[@k], for example R@1 or eccv:mAP@R"
@@ -493,7 +493,7 @@ def parse(text: str) -> Metric:
         return parse(f"{given or 'gt'}:{PEERS[peer['stem'].lower()]}@{peer['k']}")
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
-        binary, graded = _named(template)
+        binary, graded = _families_named(template)
         of_gains = graded and (not binary or (options and not binary.options))
         default = DEFAULT_GAINS if of_gains else HUBNESS if binary and binary.of_lists else "gt"
         view = given.lower() if given else default

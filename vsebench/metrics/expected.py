@@ -37,17 +37,17 @@ def any_hit(ties: TieGroups, k: int) -> Float:
 def fraction_found(ties: TieGroups, k: int, over: str = "all") -> Float:
     """Recall@k: every place of a tie is taken by a relevant item with the same chance."""
     size = np.minimum(ties.size, k) if over == "min" else ties.size
-    return _found(ties, np.full(len(ties.above), k)) / size
+    return _expected_found(ties, np.full(len(ties.above), k)) / size
 
 
 def precision_at(ties: TieGroups, k: int) -> Float:
     """P@k."""
-    return _found(ties, np.full(len(ties.above), k)) / k
+    return _expected_found(ties, np.full(len(ties.above), k)) / k
 
 
 def precision_at_size(ties: TieGroups) -> Float:
     """R-P."""
-    return _found(ties, ties.size) / ties.size
+    return _expected_found(ties, ties.size) / ties.size
 
 
 def best_rank(ties: TieGroups) -> Float:
@@ -92,7 +92,7 @@ def _average_precision(ties: TieGroups, depth: Int) -> Float:
     return np.asarray(ties.relevant / ties.tied * ((ties.found + 1) * inverse + more * before) / ties.size)
 
 
-def _found(ties: TieGroups, k: Int) -> Float:
+def _expected_found(ties: TieGroups, k: Int) -> Float:
     return np.asarray(ties.relevant * np.clip(k - ties.above, 0, ties.tied) / ties.tied)
 
 

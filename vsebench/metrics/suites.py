@@ -150,7 +150,7 @@ def expand(
             names = members(word, default)
             if names is None and lower in views:
                 names = tuple(f"{lower}:{name}" for name in MULTI_POSITIVE)
-            chosen += [_one(word, default)] if names is None else [parse(name) for name in names]
+            chosen += [_parse_word(word, default)] if names is None else [parse(name) for name in names]
     return list(dict.fromkeys(chosen))
 
 
@@ -180,7 +180,7 @@ def headlines(metrics: Iterable[Metric]) -> list[Metric]:
     return [m for m in given if m in first or m.view not in represented]
 
 
-def _one(word: str, default: str) -> Metric:
+def _parse_word(word: str, default: str) -> Metric:
     try:
         found = parse(word)
     except UnknownMetric as error:

@@ -31,7 +31,7 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
         try:
             return work(share)
         except RuntimeError as error:
-            if not is_want(error):
+            if not is_out_of_memory(error):
                 raise
         # Behind the handler, because the error holds the tensors of the attempt.
         if torch.device(device).type == "cuda":
@@ -55,13 +55,13 @@ def device_faults(device: Any) -> Iterator[None]:
         yield
     except RuntimeError as error:
         plain = is_of_torch(error) or type(error) is RuntimeError  # a class below it is an error of Python's own
-        if torch.device(device).type != "cuda" or is_want(error) or not plain:
+        if torch.device(device).type != "cuda" or is_out_of_memory(error) or not plain:
             raise
         what = f"torch failed on the GPU: {first_line(error)}"
         raise DeviceFault(what, fix=f"try again, or use {spell('backend', 'numpy')}") from error
 
 
-def is_want(error: RuntimeError) -> bool:
+def is_out_of_memory(error: RuntimeError) -> bool:
     """Whether an error of torch is want of memory."""
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
@@ -77,7 +77,7 @@ def full_precision() -> Callable[[], None]:
         _set_older("highest", False)
         return lambda: _set_older(*before)
     each = (backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul, backends.mkldnn.conv)
-    found = [(operation, _own(operation)) for operation in each]
+    found = [(operation, _override(operation)) for operation in each]
     for operation in each:
         operation.fp32_precision = "ieee"
 
@@ -93,7 +93,7 @@ def _set_older(products: str, convolutions: bool) -> None:
     torch.backends.cudnn.allow_tf32 = convolutions
 
 
-def _own(operation: Any) -> str:
+def _override(operation: Any) -> str:
     """The precision that is set for an operation on a device; ``none`` where it is the one of all operations."""
     value = operation.fp32_precision
     operation.fp32_precision = "none"

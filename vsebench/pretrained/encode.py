@@ -149,14 +149,14 @@ def encode(
     choices = Choices(lower=lower, template=template, precision=precision, context_length=context_length)
     if output is not None:
         check_writable(Path(output))
-    named = known(model)
+    named = known_model(model)
     inputs = read_inputs(images, captions, split, part)
     with float32(threads):
         loaded = Loaded(named, device, choices, batch)
         return loaded.encode(inputs, output, progress)
 
 
-def known(model: PathLike) -> names.Named:
+def known_model(model: PathLike) -> names.Named:
     """The model that is meant; raises UsageError and MissingPackage."""
     named = names.find(os.fspath(model))
     if named is None:
@@ -194,9 +194,9 @@ class Loaded:
                 self._check_encoder(strings)
                 vectors = self._vectors(inputs.images, strings, parts, progress)
         except RuntimeError as error:
-            from ..numeric.torch_support import is_want
+            from ..numeric.torch_support import is_out_of_memory
 
-            if self.choices.precision == "fp32" or is_want(error):
+            if self.choices.precision == "fp32" or is_out_of_memory(error):
                 raise
             what = f"'{self.title}' cannot compute in {self.choices.precision} here ({first_line(error)})"
             raise UsageError(what, fix=f"leave {spell('precision')} out, or try another") from error

@@ -19,7 +19,7 @@ from ..options import public, spell
 from ..types import PathLike
 from .choices import Choices
 from .device import float32
-from .encode import BATCH, Loaded, Progress, known
+from .encode import BATCH, Loaded, Progress, known_model
 from .inputs import Inputs, read_inputs
 
 # Of ``Encoded.about``: what decides the vectors, but for the last bits.
@@ -103,7 +103,7 @@ def encode_all(
         BadInput, MissingPackage, DiskError: as ``encode``.
     """
     choices = Choices(lower=lower, template=template, precision=precision, context_length=context_length)
-    named = [known(model) for model in _listed(models)]
+    named = [known_model(model) for model in _listed(models)]
     sets = _sets(_listed(images), captions, None if split is None else _listed(split))
     targets = _targets([one.slug for one in named], [name for name, _, _ in sets], output)
     given = [Path(x) for x in (*_listed(images), captions) if x is not None]

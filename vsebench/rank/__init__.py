@@ -21,7 +21,7 @@ rows of a scorer; for the other direction they are those of its transpose, ``sco
         order.complete_order                    float64 products of deep orders, or given scores
         numeric.sort.order                      order by float32 score
         sort_kernels.find_runs                  runs of near-ties
-        order.settled                           runs sorted by canonical score
+        order.resolve_near_ties                 runs sorted by canonical score
 
 What is exact: the canonical score of a pair is a float64 inner product summed in one fixed order (``scorers``), and
 equal scores are in the order of the gallery index. Tiles are float32 products of any BLAS, or float64 ones rounded to

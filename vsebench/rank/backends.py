@@ -28,7 +28,7 @@ from ..environment import has_driver
 from ..errors import MissingPackage, UsageError, closest, first_line, install
 from ..options import spell
 from .count import Scan, scan_tiles
-from .order import Order, together
+from .order import Order, queries_together
 
 AUTO = "auto"
 
@@ -103,8 +103,8 @@ def _faiss() -> Ranker:
     from .faiss_index import Indexes
 
     indexes = Indexes()
-    lists = Order(partial(indexes.order, ties=True), together, indexes.deepest, "a FAISS index")
-    return Ranker(scan_tiles, Order(indexes.order, together), lists)
+    lists = Order(partial(indexes.order, ties=True), queries_together, indexes.deepest, "a FAISS index")
+    return Ranker(scan_tiles, Order(indexes.order, queries_together), lists)
 
 
 def _torch(device: str | None) -> Ranker:

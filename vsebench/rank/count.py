@@ -2,7 +2,7 @@
 
 Queries are rows of a tile; where the columns are queries too, strips of the transposed tile are counted in the same
 way. A relevant pair has a canonical score and two thresholds around it; a score between these is compared in float64
-(``kernels.count`` lists them, ``Counter.settle`` compares).
+(``kernels.count`` lists them, ``Counter.resolve`` compares).
 
 Counting compares every relevant item with every candidate of its query. Queries with many relevant items are ordered
 instead (``order``), as are the items that are allowed, and the places of the relevant ones are read.
@@ -65,9 +65,9 @@ class Targets:
         """(judged,) int64 fold of every query, or None."""
         return None if self.candidates.fold is None else self.candidates.fold[0][self.relevance.queries]
 
-    def of(self, rows: Bool) -> Targets:
+    def take(self, rows: Bool) -> Targets:
         """The targets of some of the judged queries, (judged,)."""
-        return replace(self, relevance=taken(self.relevance, rows))
+        return replace(self, relevance=take_queries(self.relevance, rows))
 
 
 class Consumer(Protocol):
@@ -131,12 +131,12 @@ def count(
     rows, columns = (one.counters() for one in sides)
     scan = scan or scan_tiles
     of_rows, of_columns = [*rows, *beside[0]], [*columns, *beside[1]]
-    if system.own is None and (rows or columns):
+    if system.separate is None and (rows or columns):
         scan(system.forward, of_rows, of_columns, threads, tile_shape, progress)
-    if system.own is not None and rows:
+    if system.separate is not None and rows:
         scan(system.forward, of_rows, [], threads, tile_shape, progress)
-    if system.own is not None and columns:
-        scan(system.own, of_columns, [], threads, tile_shape, progress)
+    if system.separate is not None and columns:
+        scan(system.separate, of_columns, [], threads, tile_shape, progress)
     return sides[0].ranks(rows, ties), sides[1].ranks(columns, ties)
 
 
@@ -146,9 +146,9 @@ class _Side:
     def __init__(self, scorer: Scorer, targets: Sequence[Targets], threads: int, dense: Order | None):
         self.scorer, self.targets, self.threads, self.dense = scorer, targets, threads, dense or REFERENCE
         many = [_many(t, dense is not None) for t in targets]
-        self.crowded = [t.of(rows) for t, rows in zip(targets, many, strict=True) if rows.any()]
+        self.crowded = [t.take(rows) for t, rows in zip(targets, many, strict=True) if rows.any()]
         self.few = [
-            t.of(~rows) if rows.any() else t
+            t.take(~rows) if rows.any() else t
             for t, rows in zip(targets, many, strict=True)
             if not (len(rows) and rows.all())
         ]
@@ -201,7 +201,7 @@ def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:
     )  # fmt: skip
 
 
-def taken(relevance: Relevance, rows: Bool) -> Relevance:
+def take_queries(relevance: Relevance, rows: Bool) -> Relevance:
     """The judgements of some of the queries; ``rows`` is (judged,)."""
     if rows.all():
         return relevance
@@ -381,9 +381,9 @@ class Counter:
         while at[0] < len(tile):
             n = kernels.count(tile, q0, g0, at, t.indptr, t.item, t.high, t.low, t.first, t.last, *counts, pair, other)
             if n:
-                self.settle(pair[:n], other[:n], counts)
+                self.resolve(pair[:n], other[:n], counts)
 
-    def settle(self, pair: Int, other: Int, counts: Array) -> Float:
+    def resolve(self, pair: Int, other: Int, counts: Array) -> Float:
         """Compare the canonical scores of items, (n,) gallery indices, with those of pairs; returns the former.
 
         ``counts`` is (3, pair), increased.
@@ -410,7 +410,7 @@ class Counter:
         counted = (self.pairs.first[excluded_query] <= item) & (
             item < self.pairs.last[excluded_query]
         )  # the others are of another fold
-        self.settle(where[pair[counted]], item[counted], out)
+        self.resolve(where[pair[counted]], item[counted], out)
         return found - out[:, where]
 
 
@@ -517,7 +517,7 @@ def observe(
     passed: list[Lists | None] = [None, None]
     if any(targets) and scan in (None, scan_tiles) and order is None:  # lists from the tiles that are counted
         shapes = [tile_shape or tiles(scorer.shape, 4, threads) for scorer in sides]
-        queries = shapes[0][0], shapes[0][1] if system.own is None else shapes[1][0]  # of a tile
+        queries = shapes[0][0], shapes[0][1] if system.separate is None else shapes[1][0]  # of a tile
         passed = [
             Lists(scorer, k, size) if candidates.everything and Lists.fit(scorer, k) else None
             for scorer, k, size, candidates in zip(sides, depth, queries, among, strict=True)

@@ -140,7 +140,7 @@ class Indexes:
     def search(self, scorer: Scorer, queries: Int, k: int) -> tuple[Vectors, Int]:
         """(query, k) float32 scores and items of the index; no other item has a larger score than the smallest one."""
         assert isinstance(scorer, Dot)
-        vectors, index = scorer.x[queries], self._of(scorer)
+        vectors, index = scorer.x[queries], self._index_of(scorer)
         if scorer.cosine:
             vectors = unit_vectors(vectors, scorer.scales[0][queries])
         if self.gpu is not None:
@@ -157,7 +157,7 @@ class Indexes:
             faiss.omp_set_num_threads(before)
         return scores, items
 
-    def _of(self, scorer: Dot) -> Any:
+    def _index_of(self, scorer: Dot) -> Any:
         """The index of a gallery; its vectors on a processor."""
         with self._making:
             found = self._made.pop(scorer, None)

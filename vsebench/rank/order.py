@@ -75,11 +75,11 @@ class Order:
         of: arguments as of ``order``.
         together: for the size of a gallery and the depth, how many queries it best orders together.
         deepest: where ranks are read from its lists, the largest depth at which they are, for the size of a gallery;
-            ``of`` then gives the items that tie with the last one too.
+            ``compute`` then gives the items that tie with the last one too.
         name: of such lists, as in "a FAISS index".
     """
 
-    of: Callable[[Scorer, Int, int, Int | None], Tops]
+    compute: Callable[[Scorer, Int, int, Int | None], Tops]
     together: Callable[[int, int], int] = lambda gallery, k: 1
     deepest: Callable[[int], int] | None = None
     name: str = ""
@@ -90,7 +90,7 @@ def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
     return not scorer.canonical and k > max(MAX_SORTED_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE)
 
 
-def together(gallery: int, k: int) -> int:
+def queries_together(gallery: int, k: int) -> int:
     """How many queries ``order`` best orders together."""
     return (
         max(1, BLOCK_SCORES // gallery)
@@ -131,13 +131,13 @@ class Best:
         self.bound, self.seen = float32_bound(scorer, queries), 0
         self._parts: list[Found] = []  # what can be among the k best so far
         self._least: Vectors | None = None  # the least score of such an item, once there are k
-        self._settled: Tops | None = None  # the order, once near-ties are so many that they fill the memory
+        self._final: Tops | None = None  # the order, computed early if near-ties fill the memory
         self._lock = threading.Lock()
 
     def add(self, tile: Array, start: int) -> None:
         """Add (query, item) scores of items from position ``start`` on."""
         with self._lock:
-            if self._settled is not None:
+            if self._final is not None:
                 self.seen += tile.shape[1]
                 return
         items, scores, count, least = candidates(tile, min(self.k, tile.shape[1]), self.bound, self._least)
@@ -145,7 +145,7 @@ class Best:
         part[0][...] += np.int32(start)
         with self._lock:
             self.seen += tile.shape[1]
-            if self._settled is not None:
+            if self._final is not None:
                 return
             if not self._parts and tile.shape[1] >= self.k:
                 self._least = least
@@ -154,14 +154,14 @@ class Best:
                 held, self._least = _joined(self._parts, self.k, self.bound)
                 self._parts = [held]
                 if held[0].shape[1] > MAX_KEPT_PER_K * (self.k + SPARE_ITEMS):
-                    self._settled, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
+                    self._final, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
 
     def finish(self) -> Tops:
         """The order of what has been added, which is the gallery."""
-        if self._settled is not None:
-            return self._settled
+        if self._final is not None:
+            return self._final
         found = _sorted(*_joined(self._parts, self.k, self.bound)[0])
-        return settled(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
+        return resolve_near_ties(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
 
 
 class Lists:
@@ -261,11 +261,11 @@ def complete_order(scorer: Scorer, queries: Int, k: int, gallery: Int | None) ->
             with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties of the given scores
                 values = given.astype(np.float32, copy=False)
         found = best_of(values, k, bound)
-        parts.append(settled(scorer, found, some, k, bound, gallery, given))
+        parts.append(resolve_near_ties(scorer, found, some, k, bound, gallery, given))
     return Tops.joined(parts)
 
 
-def settled(
+def resolve_near_ties(
     scorer: Scorer,
     found: Found,
     queries: Int,
@@ -328,14 +328,14 @@ def listed(
     n = size_of(scorer, gallery)
     if among.allowed is None:
         most = 0 if among.excluded is None else int(np.diff(among.excluded.indptr)[queries].max(initial=0))
-        found = (by or REFERENCE).of(scorer, queries, min(k + most, n) if among.fold is None else n, gallery)
+        found = (by or REFERENCE).compute(scorer, queries, min(k + most, n) if among.fold is None else n, gallery)
         items = found.entries if gallery is None else gallery[found.entries]
         return found if among.everything else found.keep(is_candidate(among, queries[found.row], items)).cut(k)
     width = int(np.diff(among.allowed.indptr)[queries].max(initial=0)) * (BLOCK_SCORES // BATCH_PAIRS)
-    return Tops.joined([_of_allowed(scorer, some, among, gallery).cut(k) for some in parts_of(queries, width)])
+    return Tops.joined([_allowed_items(scorer, some, among, gallery).cut(k) for some in parts_of(queries, width)])
 
 
-def _of_allowed(scorer: Scorer, queries: Int, among: Candidates, gallery: Int | None) -> Tops:
+def _allowed_items(scorer: Scorer, queries: Int, among: Candidates, gallery: Int | None) -> Tops:
     """All allowed items of some queries in canonical order."""
     assert among.allowed is not None
     allowed, n = among.allowed[queries], size_of(scorer, gallery)
@@ -547,4 +547,4 @@ def exact_scores(scorer: Scorer, queries: Int, items: Int) -> Float:
     return out
 
 
-REFERENCE = Order(order, together)
+REFERENCE = Order(order, queries_together)

@@ -122,16 +122,16 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """What is ranked: rows by columns (``forward``) and columns by rows (``backward``).
+    """The scores of both directions: rows rank columns (``forward``), columns rank rows (``backward``).
 
     Attributes:
         forward: scores of every row with every column.
-        own: scores of every column with every row, where they are others than those of ``forward``: a matrix of each
-            direction, or scores that are corrected. None: one scan of ``forward`` serves both.
+        separate: scores of every column with every row, if they differ from ``forward`` (a second matrix, or corrected
+            scores). None: ``backward`` is ``forward.T``, and one scan serves both directions.
     """
 
     forward: Scorer
-    own: Scorer | None = None
+    separate: Scorer | None = None
 
     @classmethod
     def of(cls, forward: Scorer | None, backward: Scorer | None) -> System:
@@ -144,11 +144,11 @@ class System:
     @cached_property
     def backward(self) -> Scorer:
         """(column, row) scores."""
-        return self.forward.T if self.own is None else self.own
+        return self.forward.T if self.separate is None else self.separate
 
     def take(self, rows: Some, columns: Some) -> System:
         """The scores of some rows with some columns."""
-        return System(self.forward.take(rows, columns), self.own and self.own.take(columns, rows))
+        return System(self.forward.take(rows, columns), self.separate and self.separate.take(columns, rows))
 
     @property
     def both(self) -> Both[Scorer]:
@@ -251,7 +251,7 @@ class Dot:
         if _complete(rows, columns, self.shape):
             return self
         known = self.lengths[0][rows], self.lengths[1][columns]
-        x, y = (_of(*side) for side in ((self.x, rows), (self.y, columns)))
+        x, y = (_select(*side) for side in ((self.x, rows), (self.y, columns)))
         return Dot(x, y, self.cosine, known, self.words, self.rounded)
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
@@ -294,7 +294,7 @@ class Matrix:
     """Given scores, for example of a cross-attention model: (row, column) of any float type, maybe memory-mapped.
 
     The given numbers are canonical, so nothing is re-checked. With ``mapped_logarithms`` they order the pairs as other
-    numbers do, which ``corrected.shown`` gives.
+    numbers do, which ``corrected.with_scores`` gives.
     """
 
     scores: npt.NDArray[Any]
@@ -390,7 +390,7 @@ def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., I
     return np.concatenate(list(by(lambda piece: scorer.tile(rows, piece, wide=wide), pieces)), axis=1)
 
 
-def _of(vectors: Vectors, some: Some) -> Vectors:
+def _select(vectors: Vectors, some: Some) -> Vectors:
     """Some vectors; all of them are the same array, of which back-ends keep copies."""
     every = isinstance(some, slice) and some.indices(len(vectors)) == (0, len(vectors), 1)
     return vectors if every else vectors[some]

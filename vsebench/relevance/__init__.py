@@ -9,7 +9,7 @@
   ``cider:own=out``, and loading; ``declared``: those that come with vsebench
 - ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``, of which rows and pairs are computed on
   request
-- ``own``: judgements of the user
+- ``custom``: judgements of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
 - ``matrix``: gains in a file, and the check of values computed elsewhere; ``coarse``: gains of two sources combined
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements

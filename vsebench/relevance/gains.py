@@ -70,28 +70,28 @@ class _Turned(Values):
 
 @dataclass(frozen=True, eq=False)
 class Replaced(Values):
-    """Values with ``own`` (column,) float32 gains of every column with its ``row`` (column,) int64."""
+    """Values with ``gains`` (column,) float32 gains of every column with its ``row`` (column,) int64."""
 
     values: Values
     row: Int
-    own: Vectors
+    gains: Vectors
 
     def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
         out, columns = self.values.rows(start, stop), np.flatnonzero((self.row >= start) & (self.row < stop))
-        out[self.row[columns] - start, columns] = self.own[columns]
+        out[self.row[columns] - start, columns] = self.gains[columns]
         return out
 
     def columns(self, start: int, stop: int) -> Vectors:
         """See ``Values.columns``."""
         out = self.values.columns(start, stop)
-        out[np.arange(stop - start), self.row[start:stop]] = self.own[start:stop]
+        out[np.arange(stop - start), self.row[start:stop]] = self.gains[start:stop]
         return out
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
         out, mine = self.values.pairs(rows, columns), np.flatnonzero(self.row[columns] == rows)
-        out[mine] = self.own[columns[mine]]
+        out[mine] = self.gains[columns[mine]]
         return out
 
 
@@ -183,7 +183,7 @@ class Gains:
 
         none, outside = list(self.no_queries), list(self.outside)
         for side, (limits, gains) in enumerate(zip(candidates, (self, self.T), strict=True)):
-            left, lost = gains.values.of[0] if isinstance(gains.values, Sparse) else None, outside[side]
+            left, lost = gains.values.matrices[0] if isinstance(gains.values, Sparse) else None, outside[side]
             if left is None or (limits.excluded is None and limits.allowed is None):
                 continue
             left = left if limits.excluded is None else left - left * limits.excluded
@@ -344,20 +344,20 @@ def _kept(matrix: csr_array, kept: Bool) -> csr_array:
 class Sparse(Values):
     """Sparse gains, one matrix a direction, as the directions may be judged separately; 0 of pairs nobody judged."""
 
-    of: Both[csr_array]
+    matrices: Both[csr_array]
 
     def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        return np.asarray(self.of[0][start:stop].toarray(), np.float32)
+        return np.asarray(self.matrices[0][start:stop].toarray(), np.float32)
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
-        return entries_of(self.of[0], rows, columns).astype(np.float32)
+        return entries_of(self.matrices[0], rows, columns).astype(np.float32)
 
     @property
     def T(self) -> Sparse:
         """See ``Values.T``."""
-        return Sparse(self.of[::-1])
+        return Sparse(self.matrices[::-1])
 
 
 def entries_of(matrix: csr_array, rows: Int, columns: Int) -> npt.NDArray[Any]:

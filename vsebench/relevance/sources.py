@@ -164,7 +164,7 @@ def kinds_of_gains() -> dict[str, Source]:
     return {name: source for name, source in SOURCES.items() if source.grades is None}
 
 
-def named() -> list[str]:
+def named_sources() -> list[str]:
     """The sources of gains that are specified by name, not by a file."""
     return [name for name, source in kinds_of_gains().items() if not source.endings]
 
@@ -232,7 +232,7 @@ def parse_spec(text: str) -> Spec:
     head, *parts = text.strip().split(":")
     source = source_of(head)
     if source is None:
-        raise unknown("graded relevance", head, named())
+        raise unknown("graded relevance", head, named_sources())
     words = [head] if source.endings else []
     if source.nested:  # its own settings stand first, or at the end; the others are of what it combines
         if parts and parts[-1].startswith("negative="):

@@ -104,12 +104,12 @@ def build_scenes(
         "images": images, "seed": seed, "size": size, "near": near, "tail": tail, "wrong": wrong, "generic": generic,
         "noise": noise, "miss": miss, "leaks": leaks,
     }  # fmt: skip
-    settings = named(name, {key: value for key, value in given.items() if value is not None})
+    settings = settings_of_name(name, {key: value for key, value in given.items() if value is not None})
     build(settings, replace=replace, progress=progress)
     return open_scenes(settings.name)
 
 
-def named(name: str, given: Mapping[str, Any]) -> Settings:
+def settings_of_name(name: str, given: Mapping[str, Any]) -> Settings:
     """The settings of a name; of ``scenes`` those that are given.
 
     Raises:

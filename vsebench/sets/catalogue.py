@@ -34,11 +34,11 @@ from .stored import (
     DECLARED,
     DeclaredSplit,
     declare,
+    declared_order,
     ids_installed,
     is_split,
     rebuild,
     restore,
-    settle,
     store,
     stored_path,
 )
@@ -185,7 +185,7 @@ class SetSource:
         except BadInput:
             needs = f"{self.again(name)}, or vsebench data remove {name}"
             return SplitStatus(name, 0, 0, "damaged", False, needs)
-        return SplitStatus(name, split.images, split.captions, "own" if is_own(name) else "cached", True, "")
+        return SplitStatus(name, split.images, split.captions, "own" if is_custom(name) else "cached", True, "")
 
     def checks(self, name: str) -> list[Check]:
         """The checks of a name beside those that every split has; raises as ``declared``."""
@@ -246,7 +246,7 @@ class Tables(SetSource):
         """Store the splits of a name."""
         if name in DECLARED:
             return _build_declared(DECLARED[name], how)
-        return _build_published(name, how) if name.partition(":")[0] in SETS else _build_own(name, how)
+        return _build_published(name, how) if name.partition(":")[0] in SETS else _build_custom(name, how)
 
     def remove(self, name: str) -> Path:
         """Remove the file of a split, which others may be views of."""
@@ -295,7 +295,7 @@ def source_of(name: str) -> SetSource:
     return TABLES if in_table else next((source for source in sources()[1:] if source.owns(name)), TABLES)
 
 
-def is_own(name: str) -> bool:
+def is_custom(name: str) -> bool:
     """Whether a name is that of a data set of the user's own."""
     return name not in DECLARED and name.partition(":")[0] not in SETS and source_of(name) is TABLES
 
@@ -324,7 +324,7 @@ def split_of_ids(image_ids: Ids | None, caption_ids: Ids | None) -> list[str]:
         with contextlib.suppress(BadInput):  # loading a damaged set by name raises
             if is_split(declared(name), image_ids, caption_ids):
                 found.append(name)
-    return sorted(found, key=is_own)
+    return sorted(found, key=is_custom)
 
 
 def _command(name: str) -> str:
@@ -348,14 +348,16 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
     how.refuse(split.name, "whose captions are declared")
     path = stored_path(split.built_as)
     if path.exists() and not how.replace:
-        settle(restore(path, captions=True), split)  # raises when the file is damaged
+        declared_order(restore(path, captions=True), split)  # raises when the file is damaged
         if how.source is not None:
             how.refuse_built(split.built_as)
     elif how.source is None:
-        store(path, settle(TABLES.rows(split, captions=True), split))
+        store(path, declared_order(TABLES.rows(split, captions=True), split))
     else:
         try:
-            rows = settle(_test_rows(from_file(one_file(Path(how.source), *USUAL_FILES[split.built_as])), split), split)
+            rows = declared_order(
+                _test_rows(from_file(one_file(Path(how.source), *USUAL_FILES[split.built_as])), split), split
+            )
         except BadInput as error:
             error.fix = error.fix or f"give one of: {'; '.join(split.sources)}"
             error.also("a custom data set needs another name")
@@ -389,7 +391,7 @@ def _build_published(name: str, how: Build) -> Path:
     return path.parent if len(wanted) > 1 else path
 
 
-def _build_own(name: str, how: Build) -> Path:
+def _build_custom(name: str, how: Build) -> Path:
     """Declare a data set of the user's own, in the order of its file."""
     if how.source is None:
         build_custom = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
@@ -404,7 +406,7 @@ def _build_own(name: str, how: Build) -> Path:
         raise UsageError(f"'{name[:80]}' is not a valid name of a data set", fix=fix)
     how.refuse_built(name, ", or choose another name")
     if is_folder(expanded(how.source)):
-        near = closest(name, [x for x in dict.fromkeys([*names(), *SETS]) if not is_own(x)])
+        near = closest(name, [x for x in dict.fromkeys([*names(), *SETS]) if not is_custom(x)])
         meant = f"; published sets of a similar name: {', '.join(near)}" if near else ""
         what = f"is a folder, and '{name}' is not a published set: a custom data set is built from one file"
         raise UsageError(what, where=how.source, fix=f"pass the file of captions{meant}")
@@ -454,7 +456,7 @@ def load_split(name: str, *, captions: bool = False) -> TestSet:
     """
     source = source_of(name)
     split = source.declared(name)
-    return split_of(settle(source.rows(split, captions=captions), split, source.again(name)), split)
+    return split_of(declared_order(source.rows(split, captions=captions), split, source.again(name)), split)
 
 
 def split_of(rows: CaptionRows, split: DeclaredSplit) -> TestSet:

@@ -25,7 +25,7 @@ from ..errors import BadInput, count_of
 from ..files.arrow_tables import SHARD, complete
 from ..files.ids import as_ids, id_array, match
 from ..files.kinds import KINDS
-from ..files.raw import Raw, shown
+from ..files.raw import Raw, format_id
 from ..files.read_pairs import read_pairs
 from ..files.records import missing, of_file, spot, text_of
 from ..files.regular import inside, is_folder, remembered
@@ -161,7 +161,7 @@ def folder_of(split: Any) -> Folder | None:
     return _chosen(path.absolute(), words) if path.is_dir() else None
 
 
-def _said(key: Key) -> str:
+def _key_text(key: Key) -> str:
     return ":".join(filter(None, key))
 
 
@@ -177,10 +177,10 @@ def _chosen(folder: Path, wanted: tuple[str, ...]) -> Folder:
     if not several and len(fits) > 1:
         fits = [key for key in fits if key[1] == "test"]
     if len(fits) != 1:
-        names = [_said(key) or "one without a name" for key in sorted(tables["qrels"])]
+        names = [_key_text(key) or "one without a name" for key in sorted(tables["qrels"])]
         what = f"has {count_of(len(names), 'test set')}: {', '.join(names)[:300]}"
         what += f", and {':'.join(wanted)} is none of them" if wanted and not fits else ""
-        chosen = f"{folder}:{_said(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
+        chosen = f"{folder}:{_key_text(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
         raise BadInput(what, where=folder, fix=f"choose one: {spell('split', chosen)}")
     return Folder(folder, fits[0], {role: _table(folder, role, tables[role], fits[0]) for role in tables})
 
@@ -204,7 +204,7 @@ def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key:
             raise BadInput(what, where=folder, fix="move one of them out of the folder")
         return tuple(complete(list(found), found[0].parent))
     names = ", ".join(str(paths[0].relative_to(folder)) for paths in (same_folder or tables).values())
-    what = f"has no {role} of only {_said(key)}: {names[:300]}"
+    what = f"has no {role} of only {_key_text(key)}: {names[:300]}"
     raise BadInput(what, where=folder, fix=f"give a folder with {LAYOUT}")
 
 
@@ -257,7 +257,7 @@ def with_ids(raw: Raw, folder: Folder) -> Raw:
             parts = [f"{len(lost):,} of {len(needed):,} {words} of {folder.where.name} have no row"] * bool(len(lost))
             parts += [f"{len(unknown):,} of {len(present):,} {side} ids are not in {file}"] * bool(len(unknown))
             if parts:
-                what = f"{' and '.join(parts)} (first: {shown([*lost, *unknown][0])})"
+                what = f"{' and '.join(parts)} (first: {format_id([*lost, *unknown][0])})"
                 fix = f"encode the complete {role} of the folder, or give {spell('judgements', str(folder.judgements))}"
                 raise BadInput(what, where=raw.where, fix=f"{fix} without {spell('split')}")
             continue

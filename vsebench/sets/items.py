@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.ids import match
 from ..files.pairs import Pairs, place
-from ..files.raw import Raw, check_finite, check_scores, check_vectors, shown
+from ..files.raw import Raw, check_finite, check_scores, check_vectors, format_id
 from ..files.regular import SAVE_NPY
 from ..log import note, warn
 from ..memory import require
@@ -79,7 +79,7 @@ def refuse_layout(raw: Raw, placed: bool) -> None:
             counted = count_of(
                 int(empty.sum()), *(f"of {len(rows):,} {side} rows {verb} constant" for verb in ("is", "are"))
             )
-            first = f"first: row {empty.argmax()}{_named(names, empty.argmax())}, all {rows[empty.argmax(), 0]:g}"
+            first = f"first: row {empty.argmax()}{_id_of_row(names, empty.argmax())}, all {rows[empty.argmax(), 0]:g}"
             fix = f"{REMOVE_PADDING}, or encode these texts again" if side == "text" else "encode these items again"
             raise BadInput(f"{counted} ({first})", where=raw.where, fix=fix)
 
@@ -226,7 +226,7 @@ def one_row_an_image(raw: Raw, declared: bool = False) -> Raw:
         return raw  # images that are equal, and each has its texts
     unit = raw.images / np.linalg.norm(raw.images, axis=1, keepdims=True)
     if len(far := np.flatnonzero(np.linalg.norm(unit - unit[rows][group], axis=1) > MAX_DISTANCE_OF_EQUAL)):
-        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_named(ids, far[0])} have the same image id but differ"
+        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_id_of_row(ids, far[0])} have the same image id but differ"
         what = f"{of_class}: the ids look like class ids"
         fix = "save a separate id for every image, such as its file name; pass ids of classes as judgements: "
         raise BadInput(what, where=raw.where, fix=fix + spell("judgements", "NAME=labels:FILE"))
@@ -281,9 +281,9 @@ def _share_equal(group: Int) -> float:
     return float((np.bincount(group)[group] > 1).mean())
 
 
-def _named(ids: Ids | None, row: int | np.int64) -> str:
+def _id_of_row(ids: Ids | None, row: int | np.int64) -> str:
     """The id of a row, for a message; empty without one."""
-    return "" if ids is None or row >= len(ids) else f" (id {shown(ids[row])})"
+    return "" if ids is None or row >= len(ids) else f" (id {format_id(ids[row])})"
 
 
 def _are_unit(rows: Array) -> bool:
@@ -573,7 +573,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
         if np.concatenate(known).mean() > 0.5:
             return split
     raise UnknownItems(
-        f"query ids such as '{shown(queries[0][0])}' belong to no installed split ({', '.join(splits.names())})",
+        f"query ids such as '{format_id(queries[0][0])}' belong to no installed split ({', '.join(splits.names())})",
         where=runs[0].where,
         fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed; "
         f"or give judgements of these lists: {spell('judgements', 'NAME=FILE')}",

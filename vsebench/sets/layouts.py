@@ -16,7 +16,7 @@ from ..files.members import ids_of
 from ..files.npy import npy_member
 from ..files.records import missing, of_text
 from ..files.regular import is_folder
-from ..files.textfile import field, parse_json, read_text, shown, text_lines
+from ..files.textfile import field, format_field, parse_json, read_text, text_lines
 
 DEPTH = 3  # folders inside a folder in which files are looked for
 Read = Iterator[tuple[str, CaptionRows]]  # language, or an empty text, and its rows
@@ -261,7 +261,9 @@ def described_clips(descriptions: str, part: str) -> Layout:
                 found[name].append(caption.strip())
         without = [name for name, captions in found.items() if not captions]
         if without:
-            what = f"{count_of(len(without), 'item')} of {listed.name} without a line (first: {shown(without[0])})"
+            what = (
+                f"{count_of(len(without), 'item')} of {listed.name} without a line (first: {format_field(without[0])})"
+            )
             raise BadInput(what, where=path)
         records: Iterable[Record] = (
             (f"item {name}", {"image": name, "caption": captions}) for name, captions in found.items()

@@ -19,7 +19,7 @@ from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.caption_rows import CaptionRows
 from ..files.captions import caption_file
 from ..files.ids import match
-from ..files.raw import Raw, shown
+from ..files.raw import Raw, format_id
 from ..files.read import read_captions
 from ..log import Weight, logged, note, warn
 from ..options import spell
@@ -30,13 +30,13 @@ from .catalogue import source_of, split_of_ids
 from .owners import (
     Rows,
     SidesSwapped,
+    default_order,
     given_owners,
     in_order,
     known_owners,
     known_splits,
     order,
     order_note,
-    own_order,
     owners_in_order,
     suggestion,
     without_image_ids,
@@ -110,7 +110,7 @@ def _recognise(file: Raw) -> str:
             taken = f"{found[0]} is used" if found else "the items of the file are ranked, as a custom split"
             note(f"the ids belong to {first}, which is not built here: {taken}")
             return (found or ["custom"])[0]
-    if found and (len(found) == 1 or not splits.is_own(found[0])):
+    if found and (len(found) == 1 or not splits.is_custom(found[0])):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         if others:
@@ -183,7 +183,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
             unnamed.append(side)
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
-    note(in_order(" and ".join(unnamed), split.name, own_order(split.name)) if unnamed else "")
+    note(in_order(" and ".join(unnamed), split.name, default_order(split.name)) if unnamed else "")
     _refuse_contradiction(file, split, rows[0], rows[1])
     if split.image_of is not None:
         note(_images_without_texts(split.image_of, len(split.rows)))
@@ -229,7 +229,9 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     if (at >= 0).mean() < 0.5 and (match(ids, other)[0] >= 0).mean() > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if (at < 0).all():
-        what = f"none of the {side} ids (first: '{shown(ids[0])}') is an id of split '{split}' (such as '{known[0]}')"
+        what = (
+            f"none of the {side} ids (first: '{format_id(ids[0])}') is an id of split '{split}' (such as '{known[0]}')"
+        )
         fix = f"save the {side} ids of the data set"
         if split in splits.names():  # and not a set of choices, for instance
             fix += f", or give {spell('split', 'custom')}"
@@ -242,11 +244,11 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
         if len(missing):
             scope = f"of the {len(known):,} {side} ids of split '{split}'"
             parts.append(
-                f"{count_of(len(missing), f'{scope} is', f'{scope} are')} missing (first: {shown(missing[0])})"
+                f"{count_of(len(missing), f'{scope} is', f'{scope} are')} missing (first: {format_id(missing[0])})"
             )
         if len(unknown):
             counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
-            parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
+            parts.append(f"{counted} unknown to it (first: {format_id(unknown[0])})")
         raise BadInput("; ".join(parts), where=where, fix=f"encode exactly the {side}s of the split")
     return np.argsort(at)
 
@@ -266,7 +268,7 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
         n = int((count > 1).sum())
         raise RepeatedIds(
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
-            f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
+            f"(first: {format_id(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,
             fix=GIVE_TEXT_IDS if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
         )
@@ -335,7 +337,7 @@ def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) 
         return ""
     named, first = "", int(without[0])
     if file is not None:
-        name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
+        name = "" if file.image_ids is None else f" (id {format_id(file.image_ids[first])})"
         named = f" (first: image row {first}{name})"
     scope = f"of the {n_image:,} images"
     return (

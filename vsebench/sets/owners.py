@@ -18,7 +18,7 @@ from ..files.captions import caption_file
 from ..files.formats import sniff
 from ..files.ids import counts_rows, match
 from ..files.members import OWNER_COUNTS, OWNER_IDS, OWNER_ROWS
-from ..files.raw import Raw, shown
+from ..files.raw import Raw, format_id
 from ..options import spell
 from ..types import Ids, Int, TestSet
 from . import catalogue as splits
@@ -95,10 +95,10 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
         return f"{what}: {in_order(words, 'the evaluated items')}"
     other = any(test.side(side).places is not None for side in sides)
     differs = "; the evaluated items have another order" * other
-    return f"{what}: {in_order(words, test.name, own_order(test.name))}{differs}"
+    return f"{what}: {in_order(words, test.name, default_order(test.name))}{differs}"
 
 
-def own_order(name: str) -> str:
+def default_order(name: str) -> str:
     """What the order of a test set is that has one of its own."""
     return "Karpathy order" if name in DECLARED else "the order of the file it was built from"
 
@@ -168,7 +168,7 @@ def given_owners(file: Raw) -> Found:
     if file.holds in ("counts", "ends"):
         if (counted := _counted(file, given)) is not None:
             return counted, f"image_of_text holds {_WORDS[file.holds]}"
-        what = f"{_WORDS[file.holds]} (first: {shown(given[0]) if len(given) else 'none'}) does not fit "
+        what = f"{_WORDS[file.holds]} (first: {format_id(given[0]) if len(given) else 'none'}) does not fit "
         what += f"{file.n_text:,} texts of {file.n_image:,} images"
         fix = "give image_of_text, the image row (counted from 0) or image id of every text, instead"
         raise BadInput(what, where=file.where, fix=fix)
@@ -184,7 +184,7 @@ def given_owners(file: Raw) -> Found:
         first = int(differ[0])
         raise BadInput(
             f"image_of_text can be read as image rows and as image ids; these readings differ for {len(differ):,} "
-            f"of the {len(given):,} texts (first: text row {first}: {shown(given[first])} is image row "
+            f"of the {len(given):,} texts (first: text row {first}: {format_id(given[first])} is image row "
             f"{as_rows[first]} or the id of image row {as_ids[first]})",
             where=file.where,
             fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
@@ -225,12 +225,12 @@ def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     if file.image_ids is not None and file.holds != "rows":
         readings.append((match(given, file.image_ids)[0] >= 0, "is not an image id"))
     if not readings:
-        what = f"the image of every text is given by id (first: {shown(given[0])}), but the image rows have no ids"
+        what = f"the image of every text is given by id (first: {format_id(given[0])}), but the image rows have no ids"
         fix = "save the ids of the images too, or image_of_text, the row (counted from 0) of every text's image"
         return BadInput(what, where=file.where, fix=fix)
     known = max((fits for fits, _ in readings), key=np.sum)
     bad = int(known.argmin())
-    what = f"image_of_text[{bad}] = {shown(given[bad])} {' and '.join(words for _, words in readings)}"
+    what = f"image_of_text[{bad}] = {format_id(given[bad])} {' and '.join(words for _, words in readings)}"
     fix = IMAGE_OF_EVERY_TEXT if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
     return BadInput(what, where=file.where, fix=fix)
 
@@ -263,7 +263,7 @@ def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
 
 def _of_known(file: Raw) -> Found | None:
     """(text,) image row of every text if all ids are of a known split, whose parts are custom splits."""
-    known = next(known_splits(file, (name for name in splits.names() if not splits.is_own(name))), None)
+    known = next(known_splits(file, (name for name in splits.names() if not splits.is_custom(name))), None)
     if known is None or file.image_ids is None or file.text_ids is None:
         return None
     images, texts = match(file.image_ids, known.rows.ids)[0], match(file.text_ids, known.columns.ids)[0]
@@ -301,7 +301,7 @@ def _numbered_names(file: Raw, judged: bool) -> Found | None:
         return None
     what = f"{len(at) - len(odd):,} of {len(at):,} text ids are an image id, # and a number, but not "
     fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
-    raise BadInput(f"{what}'{shown(file.text_ids[odd[0]])}'", where=file.where, fix=fix)
+    raise BadInput(f"{what}'{format_id(file.text_ids[odd[0]])}'", where=file.where, fix=fix)
 
 
 def _of_equal_ids(file: Raw) -> Found | None:
@@ -314,7 +314,10 @@ def _of_equal_ids(file: Raw) -> Found | None:
     if (at < 0).any() or (images.dtype.kind == "i" and len(np.unique(at)) < len(images)):
         return None
     how = f"compared {how}; " if how else ""
-    return at, f"the text ids are image ids ({how}text '{shown(texts[0])}' is of image '{shown(images[at[0]])}')"
+    return (
+        at,
+        f"the text ids are image ids ({how}text '{format_id(texts[0])}' is of image '{format_id(images[at[0]])}')",
+    )
 
 
 def without_image_ids(file: Raw) -> Raw:
@@ -342,7 +345,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
         what = f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text with the image of every text"
         raise BadInput(what, where=file.where, fix=fix)
     if named and captions_per_image is None:
-        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in named)
+        such = " and ".join(f"{side} ids such as '{format_id(first)}'" for side, first in named)
         raise BadInput(
             f"the ids do not give the image of a text: {such} belong to no known split, and there is no image_of_text",
             where=file.where,

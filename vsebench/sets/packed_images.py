@@ -23,7 +23,7 @@ from ..files.formats import FORMATS
 from ..files.image_files import ENDINGS, Packed, walk
 from ..files.kinds import CAPTION, PART
 from ..files.regular import check_file, reading
-from ..files.textfile import parse_json, shown, text_lines
+from ..files.textfile import format_field, parse_json, text_lines
 from ..log import note
 from ..options import spell
 
@@ -148,7 +148,7 @@ def _of_archive(path: Path) -> Iterator[Found]:
         for name, member in texts.items():
             key, kind = key_of(name), name.rpartition(".")[2].lower()
             if len(name) == len(key) + 1 + len(kind):
-                fields.setdefault(key, {}).update(_beside(path, name, kind, member, archive))
+                fields.setdefault(key, {}).update(_fields_of_member(path, name, kind, member, archive))
     for name, image in images.items():
         known = fields.get(key := key_of(name), {})
         stated = _first(known, IDS)
@@ -185,7 +185,9 @@ def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[
     return first
 
 
-def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
+def _fields_of_member(
+    path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile
+) -> dict[str, Any]:
     where, stream = f"{path}: {name}", archive.extractfile(member)
     if member.size > _MAX_CAPTION_BYTES or stream is None:
         raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store only captions")
@@ -198,7 +200,7 @@ def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: 
     record = parse_json(text, where)
     if not isinstance(record, dict):
         raise BadInput(
-            f"a JSON object is expected, found {shown(record)}", where=where, fix="write one object per file"
+            f"a JSON object is expected, found {format_field(record)}", where=where, fix="write one object per file"
         )
     return {key.strip().lower(): value for key, value in record.items()}
 

@@ -228,7 +228,7 @@ def is_split(split: DeclaredSplit, image_ids: Ids | None, caption_ids: Ids | Non
     )
 
 
-def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
+def declared_order(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
     """The rows in canonical order, proven to be the declared split.
 
     Rows in another order are sorted: COCO by the ids of the installed package, Flickr30K by name.

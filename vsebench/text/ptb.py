@@ -285,7 +285,7 @@ def penn_treebank(captions: Sequence[str]) -> Tokens:
     """
     pieces = [caption.split() for caption in captions]
     numbers = Numbers()
-    flat = numbers.of(list(chain.from_iterable(pieces)))  # (piece,) number of every piece
+    flat = numbers.numbers_of(list(chain.from_iterable(pieces)))  # (piece,) number of every piece
     caption_of = np.repeat(np.arange(len(captions)), np.fromiter(map(len, pieces), np.int64, len(captions)))
     tokens = [_piece(piece) for piece in numbers]
     in_context = _context_dependent(captions, list(numbers), flat, caption_of)
@@ -399,7 +399,7 @@ def _with_next(captions: Sequence[str], i: int) -> tuple[str, int]:
 def _assemble(tokens: list[list[str]], flat: Int32, caption_of: Int, captions: int, notes: tuple[str, ...]) -> Tokens:
     """Concatenate the tokens of the pieces ``flat``; ``caption_of`` is the caption of every piece."""
     words = Numbers()
-    every = words.of(list(chain.from_iterable(tokens)))
+    every = words.numbers_of(list(chain.from_iterable(tokens)))
     size = np.fromiter(map(len, tokens), np.int64, len(tokens))
     first = np.cumsum(size) - size
     count = size[flat]

@@ -57,7 +57,7 @@ class Numbers(dict[str, int]):
         number = self[key] = len(self)
         return number
 
-    def of(self, strings: Sequence[str]) -> Int32:
+    def numbers_of(self, strings: Sequence[str]) -> Int32:
         """(string,) int32 numbers."""
         return np.fromiter(map(self.__getitem__, strings), np.int32, len(strings))
 
@@ -68,7 +68,7 @@ def from_lists(lists: Iterable[Sequence[str]], notes: tuple[str, ...] = ()) -> T
     for tokens in lists:
         flat.extend(tokens)
         lengths.append(len(tokens))
-    word = numbers.of(flat)
+    word = numbers.numbers_of(flat)
     return Tokens(tuple(numbers), word, np.cumsum([0, *lengths]), notes)
 
 

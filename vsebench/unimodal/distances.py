@@ -39,7 +39,7 @@ class LabelDistance:
     """
 
     name: str
-    of: Lists
+    measure: Lists
     labels: int | None
     where: str | Path | None = None
     notes: tuple[str, ...] = ()
@@ -53,21 +53,21 @@ class LabelDistance:
 
 
 def of_items(between: Callable[[Int, Int], Float]) -> Lists:
-    """``LabelDistance.of``, from (query, gallery) distances of (query,) and (gallery,) items, in a new array."""
+    """``LabelDistance.measure``, from (query, gallery) distances of (query,) and (gallery,) items, in a new array."""
     return of_rows(lambda chosen, rows: between(chosen.queries[rows], chosen.gallery))
 
 
 def of_rows(distances: Rows) -> Lists:
-    """``LabelDistance.of``, from complete rows of distances."""
+    """``LabelDistance.measure``, from complete rows of distances."""
 
-    def of(chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
-        found, self_index, k = distances(chosen, rows), chosen.own(rows), lists.shape[1]
+    def measure(chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
+        found, self_index, k = distances(chosen, rows), chosen.self_index(rows), lists.shape[1]
         retrieved = np.take_along_axis(found, lists, axis=1)
         if self_index is not None:
             found[np.arange(len(self_index)), self_index] = np.inf
         return retrieved, np.sort(np.partition(found, k - 1, axis=1)[:, :k], axis=1)
 
-    return of
+    return measure
 
 
 def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:

@@ -205,12 +205,12 @@ def list_values(
 
     def work(start: int) -> None:
         stop = min(start + together, total)
-        lists = nearest(scorer, np.arange(start, stop), depth, chosen.own(slice(start, stop)))
+        lists = nearest(scorer, np.arange(start, stop), depth, chosen.self_index(slice(start, stop)))
         for a in range(start, stop, step):
             measure(slice(a, min(a + step, stop)), lists[a - start : a - start + step])
 
     def measure(rows: slice, lists: Int) -> None:
-        retrieved, ideal = labels.of(chosen, rows, lists)
+        retrieved, ideal = labels.measure(chosen, rows, lists)
         ranking = GradedRanking(
             gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(len(lists), depth),
             gain_of_distance(ideal), distance=retrieved,

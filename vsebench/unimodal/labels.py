@@ -130,10 +130,10 @@ def _decide(read: Raw, labels_are: str | None) -> str:
         return "classes"
     if values.ndim == 2 and values.shape[0] == values.shape[1] > 1:
         what = f"holds a square array {values.shape}: distances of items, or label vectors?"
-        raise UsageError(what, where=read.where, fix=_one_of("precomputed", "euclidean"))
+        raise UsageError(what, where=read.where, fix=_choose_one("precomputed", "euclidean"))
     if values.ndim >= 3 and values.dtype.kind in "biu":
         what = f"holds integers {values.shape}: masks, or coordinates?"
-        raise UsageError(what, where=read.where, fix=_one_of("miou", "euclidean"))
+        raise UsageError(what, where=read.where, fix=_choose_one("miou", "euclidean"))
     if not np.issubdtype(values.dtype, np.number) and values.dtype != np.bool_:
         raise BadInput(f"holds {values.dtype}", where=read.where, fix="save label vectors as numbers")
     if values.size == len(values) and (distinct := _repeated(values)):
@@ -143,7 +143,7 @@ def _decide(read: Raw, labels_are: str | None) -> str:
     return "euclidean"
 
 
-def _one_of(*distances: str) -> str:
+def _choose_one(*distances: str) -> str:
     """What to do where several label distances fit."""
     return "add " + " or ".join(spell("label_distance", how) for how in distances)
 

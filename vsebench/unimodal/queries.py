@@ -43,7 +43,7 @@ class Selection:
         """The length of a complete list."""
         return len(self.gallery) - self.kept
 
-    def own(self, rows: slice) -> Int | None:
+    def self_index(self, rows: slice) -> Int | None:
         """(query,) gallery indices of some of the queries themselves, None where they are not in it."""
         return self.queries[rows] if self.kept else None
 

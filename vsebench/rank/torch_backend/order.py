@@ -25,7 +25,7 @@ from ..order import (
     float32_bound,
     float64_bound,
     is_deep,
-    settled,
+    resolve_near_ties,
     size_of,
 )
 from ..scorers import Dot, Scorer
@@ -78,7 +78,7 @@ def _of_block(device: torch.device, scorer: Dot, queries: Int, k: int, gallery: 
         allowed = bound.rate * np.abs(ordered[:, 0]) + bound.base
         vectors.compare(tensor(np.abs(ordered[:, 0] + host(centre) - known) <= allowed, device))
         vectors.check()
-    return settled(scorer, found, queries, k, bound, gallery)
+    return resolve_near_ties(scorer, found, queries, k, bound, gallery)
 
 
 def _float32_rows(vectors: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -107,12 +107,12 @@ class PairCounter:
     """
 
     def __init__(self, counter: Counter, vectors: Resident, most: int):
-        self.counter, self.of, self.most, pairs = counter, vectors, most, counter.pairs
+        self.counter, self.vectors, self.most, pairs = counter, vectors, most, counter.pairs
         self.query, self.item, self.high, self.low, self.first, self.last = (
             tensor(a, vectors.device) for a in (pairs.query, pairs.item, pairs.high, pairs.low, pairs.first, pairs.last)
         )
         self.above = torch.zeros(len(pairs.query), dtype=torch.int64, device=vectors.device)
-        self.settled = np.zeros((3, len(pairs.query)), np.int64)
+        self.resolved = np.zeros((3, len(pairs.query)), np.int64)
         self.lock = threading.Lock()
 
     def count(self, scores: Tensor, spans: Tensor, maxima: Tensor, q0: int, g0: int) -> None:
@@ -136,7 +136,7 @@ class PairCounter:
         place = self.item[pairs] - g0
         here = (place >= 0) & (place < scores.shape[1])
         pair_scores = scores[row, place.clamp(0, scores.shape[1] - 1)]
-        self.of.compare(~here | ((pair_scores >= self.low[pairs]) & (pair_scores <= self.high[pairs])))
+        self.vectors.compare(~here | ((pair_scores >= self.low[pairs]) & (pair_scores <= self.high[pairs])))
 
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
@@ -163,9 +163,9 @@ class PairCounter:
 
     def _settle(self, pair: Int, item: Int, fast: Array) -> None:
         """Compare the canonical scores of uncertain items with those of the pairs; ``fast`` are those of the tile."""
-        pairs, value = self.counter.pairs, self.counter.settle(pair, item, self.settled)
+        pairs, value = self.counter.pairs, self.counter.resolve(pair, item, self.resolved)
         allowed = (pairs.high[pair].astype(np.float64) - pairs.low[pair]) / 2
-        self.of.compare(tensor(np.abs(fast - value) <= allowed, self.of.device))
+        self.vectors.compare(tensor(np.abs(fast - value) <= allowed, self.vectors.device))
 
     def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
         """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
@@ -178,6 +178,6 @@ class PairCounter:
 
     def found(self) -> Array:
         """(3, pair) int32 the counts of all tiles."""
-        found: Array = self.settled.astype(np.int32)
+        found: Array = self.resolved.astype(np.int32)
         found[0] += host(self.above.int())
         return found

@@ -38,7 +38,7 @@ def device_of(name: str | None) -> torch.device:
     available = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name is None and not available):
         return torch.device("cpu")
-    number = int((name or "").partition(":")[2] or _own(available))
+    number = int((name or "").partition(":")[2] or _local_device(available))
     if number >= available:
         found = f"{available or 'no'} CUDA device{'s' * (available > 1)}"
         raise UsageError(
@@ -55,7 +55,7 @@ def described(name: str | None) -> str:
     return f"{found.name}, {memory} GiB, compute capability {found.major}.{found.minor}, CUDA {torch.version.cuda}"
 
 
-def _own(available: int) -> int:
+def _local_device(available: int) -> int:
     if available and (number := local_rank()) is not None:
         return number % available
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0

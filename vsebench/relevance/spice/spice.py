@@ -126,7 +126,7 @@ def gains(test: TestSet, tuples: Tuples, *, text: str = "original", own: str = "
     if own == "out":
         of_image = np.split(by_image, image_ptr[1:-1])
         others = [of_image[i][of_image[i] != c] for c, i in enumerate(test.owners.tolist())]
-        values = Replaced(found, test.owners, _own_f(encoded, text_of, others))
+        values = Replaced(found, test.owners, _own_image_f(encoded, text_of, others))
     if broken := len(tuples.broken):
         note(f"{count_of(broken, 'caption')} could not be parsed, and gain 0 with every {test.rows.name}")
     if (empty := int((found.caption_size == 0).sum()) - broken) > 0:
@@ -185,7 +185,7 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
     return csr_array((np.ones(len(u), np.float32), (u, v)), shape=(len(left), len(right)))
 
 
-def _own_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
+def _own_image_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     f = np.zeros(len(text_of), np.float32)
     for start in range(0, len(f), CHUNK_CAPTIONS):

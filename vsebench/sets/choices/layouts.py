@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import BadInput, MissingPackage, count_of, unknown
 from ...files.regular import cache_dir, expanded, is_folder
-from ...files.textfile import field, parse_document, read_text, shown
+from ...files.textfile import field, format_field, parse_document, read_text
 from .items import ChoiceSet, Item
 
 Record = tuple[str, str, Mapping[str, Any], str]  # its file without ending, its key or number, its fields, its place
@@ -65,12 +65,12 @@ def _winoground(file: str, key: str, record: Mapping[str, Any], spot: str) -> It
     return Item(name, (first, second), tuple(captions), 0, str(record.get("collapsed_tag", "all")), name)
 
 
-def _own(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
+def _custom_item(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
     given = field(record, "image", (str, int, list), spot)
     images, captions = given if isinstance(given, list) else [given], field(record, "captions", list, spot)
     for of, values, kind in (("image", images, (str, int)), ("captions", captions, str)):
         if not all(isinstance(value, kind) for value in values):
-            raise BadInput(f"field '{of}' is {shown(values)}", where=spot, fix="write a list of texts")
+            raise BadInput(f"field '{of}' is {format_field(values)}", where=spot, fix="write a list of texts")
     right = field(record, "right", int, spot) if "right" in record else 0
     if len(captions) < 2 or len(images) not in (1, 2) or (len(images) == 2 and (len(captions), right) != (2, 0)):
         what = f"{count_of(len(images), 'image')} and {count_of(len(captions), 'caption')}"
@@ -107,7 +107,7 @@ LAYOUTS: dict[str, Layout] = {
             "winoground", ("image_0", "image_1", "caption_0", "caption_1"), _winoground,
             "examples.jsonl of facebook/winoground on Hugging Face",
         ),
-        Layout("own", ("image", "captions"), _own),
+        Layout("own", ("image", "captions"), _custom_item),
     )
 }  # fmt: skip
 
@@ -193,7 +193,7 @@ def _records(path: Path) -> Iterable[Record]:
     for key, record in document.items() if isinstance(document, dict) else enumerate(document):
         if not isinstance(record, dict):
             fix = "give an object of items, a list of items, or one item per line"
-            raise BadInput(f"item {key} is {shown(record)}, expected an object", where=path, fix=fix)
+            raise BadInput(f"item {key} is {format_field(record)}, expected an object", where=path, fix=fix)
         yield stem, str(key), record, f"{path}: item {key}"
 
 

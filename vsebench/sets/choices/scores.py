@@ -16,7 +16,7 @@ from ...errors import BadInput, count_of
 from ...files.arrow_tables import has_vectors
 from ...files.members import SCORES, Field, opened, read_array
 from ...files.records import records, text_of, typed
-from ...files.textfile import shown
+from ...files.textfile import format_field
 from ...types import Float
 from .items import ChoiceSet
 
@@ -88,7 +88,9 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
         except (TypeError, ValueError):
             values = np.empty(0)
         if len(values) < wanted or not np.isnan(values[wanted:]).all():
-            what = f"item '{item.id}' has the scores {shown(given[item.id])}, expected {count_of(wanted, 'number')}"
+            what = (
+                f"item '{item.id}' has the scores {format_field(given[item.id])}, expected {count_of(wanted, 'number')}"
+            )
             raise BadInput(what, where=path, fix="write a score for every caption of an item")
         out[row, :, : len(item.captions)] = values[:wanted].reshape(out.shape[1], -1)
     return check_scores(out, items, path), notes

@@ -1,4 +1,4 @@
-"""Judgements of one's own: reading them, their grades among the items of a split, and the source that they become."""
+"""Custom judgements: reading them, placing their grades among the items of a split, and the source made from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import numbers
-from ..errors import BadInput, UsageError, count_of, shown
+from ..errors import BadInput, UsageError, count_of, format_value
 from ..files.formats import sniff
 from ..files.ids import as_ids, id_array, match, places
 from ..files.kinds import KINDS
@@ -80,7 +80,7 @@ def pairs_of(spec: Spec) -> list[Pairs] | None:
     if spec.holds == LABELS or (hasattr(spec.values, "__array__") if path is None else sniff(path).matrix):
         return None
     if path is None and not isinstance(spec.values, (Mapping, list, tuple)):
-        raise UsageError(f"{spec.what} are {shown(spec.values)}", fix=FORMS)
+        raise UsageError(f"{spec.what} are {format_value(spec.values)}", fix=FORMS)
     stated: Any = spec.holds or None
     return read_pairs(path or spec.values, stated, where=spec.what)
 
@@ -250,7 +250,9 @@ def read_labels(path: Path) -> Labels:
 def in_memory(value: Any, where: str) -> Labels:
     """Labels in memory, in the order of the split: a word or a number an item, or several, or (item, class) of 0, 1."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise UsageError(f"{where}: labels are {shown(value)}", fix="give the labels of the images and of the captions")
+        raise UsageError(
+            f"{where}: labels are {format_value(value)}", fix="give the labels of the images and of the captions"
+        )
     images, captions = (_classes(labels, where) for labels in value)
     return Labels({"image": None, "caption": None}, {"image": images, "caption": captions}, where)
 
@@ -263,11 +265,11 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
         if array.ndim == 2 and array.shape[1] > 1 and np.isin(array, (0, 1)).all():
             return [[str(c) for c in np.flatnonzero(row)] for row in array]
         if array.ndim != 1 and array.shape[1:] != (1,):
-            what = f"{where}: labels are {shown(array)}"
+            what = f"{where}: labels are {format_value(array)}"
             raise UsageError(what, fix="give one label per item, or (item, class) of 0 and 1")
         labels = array.ravel().tolist()
     if not isinstance(labels, (list, tuple)):
-        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give one label per item")
+        raise UsageError(f"{where}: labels are {format_value(labels)}", fix="give one label per item")
     rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
     if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
         what = f"{where}: labels are rows of 0 and 1: either columns of classes, or the classes 0 and 1"
