@@ -270,7 +270,7 @@ def test_retrieved_lists_are_checked(direction: Direction, depth: int) -> None:
     if direction == "i2t":
         wrong[named] = order
     sorted_by_id = lists(wrong[:, :depth], items, direction)
-    assert cause(sorted_by_id) == "with the images in the order of the split and named in ascending id order"
+    assert cause(sorted_by_id) == "with the images in the order of the split, but ids in ascending id order"
 
 
 # From files.

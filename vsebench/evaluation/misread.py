@@ -421,11 +421,11 @@ def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
     for words, order in orders.items():
         yield words, order[row]
         if data.lists is not None:
-            yield f"in the order of the split and named {words}", np.argsort(order)
+            yield f"in the order of the split, but ids {words}", np.argsort(order)
 
 
 def _gathered(data: Input, positives: Positives, images: Int, texts: Int) -> Iterator[Reading]:
-    """Rows that several processes computed, of the sides without ids: dealt one by one, or in shares interleaved."""
+    """Readings of rows without ids that several processes computed: dealt one by one, or in interleaved shares."""
     sizes, sides = data.split.shape, data.without_ids
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
     for count in PROCESS_COUNTS:

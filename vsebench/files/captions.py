@@ -411,7 +411,7 @@ def table_of_captions(path: str | os.PathLike[str]) -> pd.DataFrame:
     if any(stated) and not all(stated):
         at = spot(source.found, stated.index(False))
         raise BadInput(
-            "has no field split, but other records have one", where=at, fix="give every caption its part, or none"
+            "lacks the field split, which other records have", where=at, fix="give every caption its part, or none"
         )
     for part in source.parts if any(stated) else [ALL_PARTS]:
         rows = source.rows(part, KARPATHY_CAPTIONS if source.karpathy else None)

@@ -201,7 +201,7 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     # may look like the start of a pickle.
     pickled = by_start is None and by_header is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
-        what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
+        what = "is a pickle" if pickled else f"has the file ending of a pickle ({path.suffix})"
         fix = unpickle(f"pickle.load(open({str(path)!r}, 'rb'))")
         raise BadInput(
             f"{what}; reading a pickle can run any code, so vsebench never reads pickles", where=path, fix=fix

@@ -46,7 +46,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
             raise
         except ImportError as error:
             missing = f"{what} cannot be loaded ({first_line(error)})"
-            raise MissingPackage(missing, fix="install the package that is named, with pip") from error
+            raise MissingPackage(missing, fix="install the missing package with pip") from error
         except Exception as error:  # the libraries raise errors of many classes about files, names and networks
             lines = str(error).strip().splitlines() or [type(error).__name__]
             why: str | None = " ".join(line.strip() for line in lines[: 1 + lines[0].endswith(":")])[:200]

@@ -187,14 +187,14 @@ def _table(text: str, mark: str, where: str) -> pd.DataFrame:
             if not names:
                 names = [value.strip() for value in values]
                 if twice := [name for name in names if name and names.count(name) > 1]:
-                    what = f"names column '{twice[0]}' twice"
+                    what = f"has two columns '{twice[0]}'"
                     raise BadInput(what, where=f"{where}: line {number}", fix="give every column its own name")
                 continue
             if len(names) <= 2 and len(names) < len(values):
                 values = [*values[: len(names) - 1], mark.join(values[len(names) - 1 :])]
             if len(values) != len(names):
                 raise BadInput(
-                    f"{count_of(len(values), 'value')}, and line 1 names {count_of(len(names), 'column')}",
+                    f"{count_of(len(values), 'value')}, but line 1 has {count_of(len(names), 'column name')}",
                     where=f"{where}: line {number}",
                     fix='put captions that contain the separator in quotes, as in "a dog, a cat"',
                 )

@@ -164,12 +164,12 @@ def weights_of(path: Path, what: str) -> dict[str, Any]:
 
 
 def _prefix(names: Collection[str]) -> str:
-    """The known prefix that all names have; empty for none."""
+    """The known prefix of all names, or an empty string."""
     return next((p for p in PREFIXES if names and all(name.startswith(p) for name in names)), "")
 
 
 def _note_prefix(what: str, prefix: str) -> None:
-    note(f"{what}: the prefix '{prefix}', which all names of weights have, is ignored")
+    note(f"{what}: the prefix '{prefix}' of all weight names is ignored")
 
 
 def of_each_length(captions: Collection[str]) -> list[str]:

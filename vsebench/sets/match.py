@@ -80,7 +80,7 @@ def match_rows(
     """
     if file.sides == QUERIES and name != "custom" and not (isinstance(name, TestSet) and name.one_way):
         if name is not None:
-            what = f"holds queries and a corpus, and {spell('split')} names images and texts"
+            what = f"holds queries and a corpus, but {spell('split')} has images and texts"
             raise UsageError(what, where=file.where, fix=f"leave out {spell('split')}")
         name = "custom"
     if isinstance(name, TestSet):
@@ -301,7 +301,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
             raise UsageError(what, where=file.where, fix="leave it out")
     else:
         weight = "decision"
-        words, each = "no text has an image: only judgements say what is relevant", file.n_text / file.n_image
+        words, each = "texts have no image: only judgements define relevance", file.n_text / file.n_image
         if each.is_integer() and file.image_ids is None and file.text_ids is None:
             words += f" ({spell('captions_per_image', round(each))} if text rows follow the images in order)"
         if captions_per_image is not None or not judged:
