@@ -99,7 +99,7 @@ class VsebenchError(Exception):
     """Base of the errors that vsebench raises.
 
     Args:
-        what: what is wrong, with the value, shape or id.
+        what: the problem, with the value, shape or id.
         where: the file or option; printed before the message.
         fix: what to do, an imperative sentence; printed after the message.
     """

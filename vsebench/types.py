@@ -33,7 +33,7 @@ Which = Literal[0, 1]  # of the sides of a test set: the rows, the columns
 Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
-# Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
+# Specifications, files and matrices (image, caption); a string may hold several, separated by commas.
 GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
 JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
 Unit = Literal["fraction", "rank", "distance", "number"]  # of values of metrics
@@ -41,16 +41,16 @@ ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 BOTH: Both[Which] = (0, 1)
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
-QUERIES = ("query", "corpus")  # the names of sides that are asked in one direction
+QUERIES = ("query", "corpus")  # names of the sides if only one direction is ranked
 ONE_WAY: Direction = "query2corpus"  # and what reports call it: i2t, the rows as queries
 
 
 def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
-    """The sides whose items are the queries of some directions."""
+    """The sides that are the queries of some directions."""
     return tuple(side for side in BOTH if DIRECTIONS[side] in directions)
 
 
-# The direction whose queries are the gallery of a direction.
+# The opposite direction: its queries are the gallery.
 QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t", ONE_WAY: "t2i"}
 # The modality of the queries and that of the gallery.
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
@@ -112,7 +112,7 @@ class Side:
         return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
     def take(self, items: Int) -> Side:
-        """Some of the items, whose rows in the user's file are counted among each other."""
+        """Some of the items; their rows are renumbered in the order of the user's file."""
         texts = None if self.texts is None else tuple(self.texts[item] for item in items.tolist())
         places = None if self.places is None else np.argsort(np.argsort(self.places[items])).astype(np.int64)
         return replace(self, ids=self.ids[items], texts=texts, places=places)
@@ -124,7 +124,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class TestSet:
-    """Rows and columns, and what is known of the two before judgements and gains.
+    """The rows and columns of an evaluation, without judgements and gains.
 
     >>> import vsebench as vb
     >>> vb.TestSet.captioned("mine", ["a.jpg", "b.jpg"], [0, 1, 2], [0, 0, 1]).shape
@@ -217,7 +217,7 @@ class TestSet:
         return " and ".join(f"{len(side):,} {side.plural}" for side in self.sides)
 
     def side(self, name: str) -> Side:
-        """The side whose items have a name; ``image`` are the rows of any test set, and ``caption`` its columns."""
+        """The side with a name; ``image`` means the rows of any test set, and ``caption`` its columns."""
         return self.rows if name in (self.rows.name, SIDES["i2t"][0]) else self.columns
 
     @property
@@ -236,7 +236,7 @@ class TestSet:
 
     @property
     def owners(self) -> Int:
-        """(column,) int64, ``image_of``; raises UsageError where columns have no row of their own."""
+        """(column,) int64, ``image_of``; raises UsageError if it is None."""
         if self.image_of is None:
             row, column = (side.name for side in self.sides)
             what = f"the {row} that a {column} was written for is not known in split '{self.name}'"

@@ -259,9 +259,9 @@ def _of_candidates(path: Path, document: dict[str, Any]) -> bool:
 
     for option, kind in {"--candidates FILE": ONLY, "--exclude FILE": EXCEPT}.items():
         found = _tried(functools.partial(read_pairs, path, None, kind))[0] or []
-        for one in (one for one in found if one.whose or one.format != "trec"):  # other lines are judgements
+        for one in (one for one in found if one.queries_from or one.format != "trec"):  # other lines are judgements
             whose = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
-            of = whose.get(one.whose, f"of {len(one.queries):,} queries")
+            of = whose.get(one.queries_from, f"of {len(one.queries):,} queries")
             array = {"name": kind.words, "shape": [len(one.items)], "dtype": "ids", "first": one.items[:3].tolist()}
             document["arrays"].append(array)
             document["notes"].append(f"{kind.words}, {len(one.items):,} items {of}: give them with {option}")

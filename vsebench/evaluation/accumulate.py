@@ -1,4 +1,4 @@
-"""Evaluation in a validation loop: vectors come in batches, ids say whose they are."""
+"""Evaluation in a validation loop: vectors come in batches, with the ids of their items."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Accumulator:
 
         Args:
             images: (item, dim) floats, an array or a torch tensor; with ``ids`` one row a caption, so that the vector
-                of an image is repeated for its captions. Of equal images that of the first caption is kept.
+                of an image is repeated for its captions. The first of equal images is kept.
             texts: (item, dim) floats.
             ids: (item,) integers, the rows of the captions in the test set, counted from 0: the index of a data set
                 with an item a caption, which VSE++ and SCAN loaders return.
@@ -277,7 +277,7 @@ class Accumulator:
                 kept[key] = rank, row.copy()
 
     def _items(self) -> TestSet:
-        """The split whose ids are the keys of the items."""
+        """The split of the items, with their keys as ids."""
         if self._split is not None:
             return self._split
         if self._by == BY_IDS:

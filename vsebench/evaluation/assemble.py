@@ -61,7 +61,7 @@ def is_median(metric: Metric) -> bool:
 
 
 def population(split: TestSet) -> Population:
-    """The images of a split, the unit of every resample; and the captions, where they have no image of their own."""
+    """The images of a split, the unit of every resample; and the captions, if they have no image."""
     return Population(len(split.rows.ids) + (len(split.columns.ids) if split.image_of is None else 0), split.row_folds)
 
 
@@ -102,12 +102,12 @@ def add(
 ) -> dict[Key, Measurement]:
     """All results with their intervals, from one set of resamples.
 
-    A median has none, and neither has a result whose queries belong to fewer than two images, or are not all known.
+    A median has none, nor has a result with queries of fewer than two images, or with unknown queries.
 
     Args:
         results: elementary results and sums.
         members: for every sum the results it adds up.
-        split: whose images are resampled.
+        split: its images are resampled.
         how: level, number, seed and method.
         threads: never changes a result.
         grid: an end this close to the value, relative to it, is set to the value.
@@ -141,7 +141,7 @@ def without(results: Mapping[Key, Measurement]) -> list[str]:
 
 
 def of_queries_alone(results: Iterable[Measurement]) -> list[str]:
-    """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
+    """A note if the intervals of graded metrics leave out the influence of the images as candidates, else nothing."""
     found = [r for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
     return [queries_alone((str(r.metric) for r in found), units=units_of(found))] if found else []
 
@@ -263,7 +263,7 @@ def report(
     single: Mapping[Key, Measurement],
     ratings: str | None,
 ) -> Report:
-    """The report of an evaluation, with what was said so far.
+    """The report of an evaluation, with the notes and warnings so far.
 
     Args:
         plan, data, observed: what was measured, and the ranks of the relevant items.
@@ -422,7 +422,7 @@ def _matters(moved: Moved) -> bool:
 
 
 def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> str:
-    """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
+    """The metric with the widest printed range of values due to ties, fractions before ranks; and this range."""
     moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
     for low, high, result in moved:
         ends = [printed(x, result.unit) for x in sorted((low, high))]

@@ -36,7 +36,7 @@ PAIR_BYTES = 16  # memory for an allowed item of a query
 
 
 def read(data: Input, request: Request) -> Input:
-    """The input with the candidates that are asked for; retrieved lists without other items.
+    """The input limited to the requested candidates; other items are removed from retrieved lists.
 
     Raises:
         BadInput, MissingPackage: a file cannot be read, or is not of this test set.
@@ -75,7 +75,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
             side, inside = DIRECTIONS.index(placed.direction or "i2t"), placed.item >= 0
             shape = len(placed.queries), len(placed.items)
             query, item = placed.query[inside], placed.item[inside]
-            if pairs.whose == "all":  # which has one query
+            if pairs.queries_from == "all":  # which has one query
                 item = np.unique(item)
                 require(shape[0] * len(item) * PAIR_BYTES, where=pairs.where)
                 rows = np.tile(item, shape[0]), np.arange(shape[0] + 1) * len(item)
@@ -106,7 +106,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
 
 def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
     """Note how many items a query has in a file, of (query,) sizes."""
-    some = size[pairs.given] if pairs.whose != "all" else size
+    some = size[pairs.given] if pairs.queries_from != "all" else size
     where = Path(pairs.where).name if pairs.format != "mapping" else "memory"
     least, most = int(some.min()), int(some.max())
     counted = f"{least:,} to " * (least < most) + count_of(most, "item")
@@ -118,13 +118,13 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
     """Pairs with the ids of queries and a direction, where these follow from the test set."""
     split, only = data.split, data.directions
     direction = pairs.direction or (only[0] if len(only) == 1 else None)
-    if pairs.whose and direction is None:
+    if pairs.queries_from and direction is None:
         rows, columns = (float((match(pairs.items, side.ids)[0] >= 0).mean()) for side in split.sides)
         direction = DIRECTIONS[rows > columns]
     if direction is None:
         return pairs
     queries, gallery = split.sides if direction == DIRECTIONS[0] else split.sides[::-1]
-    if pairs.whose == "rows":
+    if pairs.queries_from == "rows":
         if len(pairs.queries) != len(queries) or data.lists is not None:
             lines = count_of(len(pairs.queries), "row")
             what = f"has {lines} without query ids, but there are {len(queries):,} {queries.plural}"
@@ -132,7 +132,7 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
         order = np.arange(len(queries)) if queries.places is None else np.argsort(queries.places)
         note(f"{Path(pairs.where).name}: row k belongs to the {queries.name} in row k of the input")
         pairs = replace(pairs, queries=queries.ids[order])
-    elif pairs.whose:
+    elif pairs.queries_from:
         pairs = replace(pairs, queries=queries.ids[:1])
     if data.judged is not None:  # the gallery is what lists and judgements hold
         known = (match(pairs.items, gallery.ids)[0] >= 0)[pairs.item]

@@ -80,7 +80,7 @@ class Shard(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         return "-".join(map(str, (*self[:3], *self.rows)))
 
 
@@ -114,7 +114,7 @@ class Job:
 
 
 def make_job(data: Input, plan: Plan) -> Job:
-    """The job of an evaluation whose input is read and planned here."""
+    """The job of an evaluation that was read and planned in this process."""
     request = replace(plan.request, progress=None)
     if request.scheduler is None and request.threads is None:  # the workers share the cores of this machine
         request = replace(request, threads=max(1, default_threads() // (request.workers or WORKERS)))
@@ -234,7 +234,7 @@ def counted(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threa
 
 
 def kept_of(rows: Iterable[Counter], columns: Iterable[Counter], part: Range) -> list[tuple[Counter, slice]]:
-    """The counters of a pass, and of which of their pairs a shard has counts."""
+    """The counters of a pass, each with the slice of pairs that a shard counts."""
     of_rows = [(one, slice(*one.pairs.indptr[list(part)].tolist())) for one in rows]
     return of_rows + [(one, slice(None)) for one in columns]
 
@@ -256,7 +256,7 @@ def kept_by(shared: Together, out: Outs, queries: Range) -> list[tuple[Counter |
 
 
 def join(kept: Iterable[tuple[Counter | Out, slice]], arrays: Arrays) -> None:
-    """Add the arrays of a shard to what is counted or measured here, of some of its pairs or queries."""
+    """Add the arrays of a shard to the counters or measurements of this process."""
     given = iter(arrays)
     for one, some in kept:
         one.join(some, given)
@@ -554,7 +554,7 @@ def _check_scheduler(address: str) -> None:
             return (await asyncio.wait_for(scheduler.identity(), CONNECT_SECONDS))["type"]
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # the calling thread may already run a loop, as in a notebook
             found = thread.submit(asyncio.run, identity()).result()
     except Exception as error:  # what answers may be anything
         raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None

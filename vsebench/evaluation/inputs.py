@@ -94,13 +94,13 @@ class Input:
         score: what the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``.
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
         sources: the files that were read.
-        complete: the split of which ``split`` is a part, if it is one.
+        complete: the split that ``split`` is a part of, else None.
         second: by direction the scores of a second stage, for the top of the rankings.
         index: by direction the saved index that made the lists.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
-        without_ids: the sides whose rows have no ids.
+        without_ids: the sides with rows but no ids.
         candidates: of the rows and of the columns as queries; retrieved lists have no other items.
-        judged: judgements that have been read, where they have told the items; None for those that have not.
+        judged: judgements already read (the items were taken from them), else None.
     """
 
     split: TestSet
@@ -420,7 +420,7 @@ def items_of(
 ) -> tuple[TestSet, list[Pairs], Judged]:
     """The queries and the gallery of retrieved lists and of judgements of them, and both in stated directions.
 
-    Captions have no image of their own. If nothing says which side is images, they are queries and a corpus. Lists that
+    Captions get no image. If nothing says which side is images, they are queries and a corpus. Lists that
     are ``fused`` with them are of the same gallery.
 
     Raises:

@@ -112,7 +112,7 @@ class Sample:
 
 
 def of_mean(excess: Float) -> tuple[float, float]:
-    """The probabilities of a mean as small as this one, and as large, of independent values whose expectation is 0.
+    """The probabilities of a mean as small as this one, and as large, of independent values with expectation 0.
 
     Args:
         excess: (image,) float64, at chance 0 on average.
@@ -277,7 +277,7 @@ def check(data: Input, plan: Plan) -> None:
     both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
     # Captions are more queries than images, and have fewer candidates.
     without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
-    with one_blas_thread():  # products are made in threads of their own
+    with one_blas_thread():  # products use their own threads
         sides = [Positives(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
         found = [
             one
@@ -511,7 +511,7 @@ def of_others(data: Input) -> str:
 
 
 def most_similar(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
-    """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
+    """(pair,) captions, and (pair,) the other image with a caption of the most similar words."""
     from scipy.sparse import csr_array
 
     images, first = np.unique(split.owners[: len(captions)], return_index=True)

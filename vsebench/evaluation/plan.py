@@ -67,7 +67,7 @@ class Plan:
         directions: what is ranked.
         judgements: the sets of binary judgements that the split has, by view.
         targets: for every view of judgements the relevant items and the candidates of images, and of captions; where
-            only gains are read of it, for what is said of these items.
+            it only provides the gains of these items.
         gains: by view, for every graded metric.
         rankings: of the graded metrics: queries, galleries and what is measured of them.
         intra: metrics of image-image and text-text retrieval.
@@ -131,7 +131,7 @@ def target_of(metric: Metric) -> str:
 
 
 def make_plan(data: Input, request: Request) -> Plan:
-    """Decide what is measured.
+    """Choose the metrics, positives, gains and candidates of an evaluation.
 
     Raises:
         UsageError: unknown metrics or gains; a view that the split does not have; a sum that lacks a direction.
@@ -199,7 +199,7 @@ def make_plan(data: Input, request: Request) -> Plan:
 
 
 def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
-    """What is ranked; raises UsageError and BadInput if nothing of what is asked for can be."""
+    """The directions to rank; raises UsageError or BadInput if none of the requested ones is possible."""
     if request.direction == ONE_WAY and not data.split.one_way:
         what = f"{spell('direction', ONE_WAY)} does not apply to images and texts"
         raise UsageError(what, where=data.where, fix="give i2t or t2i, or leave it out")
@@ -457,11 +457,11 @@ def load_judgements(
         chosen: the parts of each by name.
         level: the smallest grade of a positive.
         split: what is evaluated.
-        complete: the split of which ``split`` is a part, if it is one: what the judgements are of.
+        complete: the split that ``split`` is a part of, else None; the judgements are for it.
         pairs: those that have been read, by name.
 
     Raises:
-        UsageError: a split of which only folds are ranked; another form.
+        UsageError: a split that is ranked in folds; another form.
         BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
     """
     if chosen and split.in_folds:
@@ -481,7 +481,7 @@ def load_judgements(
 
 
 def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
-    """Whether a graded metric is defined with the gains of its view, by what is known before they are loaded.
+    """Whether a graded metric is defined with the gains of its view, as far as known before they are loaded.
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """

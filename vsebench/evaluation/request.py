@@ -1,4 +1,4 @@
-"""What is asked for: the arguments of an evaluation, read once. Nothing behind a ``Request`` parses an option.
+"""The arguments of an evaluation, parsed once into a ``Request``. No later code parses an option.
 
 ::
 
@@ -67,7 +67,7 @@ class Given(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The items that are evaluated as a gallery of their own."""
+    """The items of ``--only``, which are evaluated as a separate gallery."""
 
     said: str  # in the words of the user
     file: Path | None  # with the column; None for that of the captions
@@ -77,7 +77,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Options):
-    """What is evaluated, what is measured, and how: options in one form, and what was read of them.
+    """A parsed evaluation: input, metrics and settings, every option in one form.
 
     ``scores``, ``run``, ``rerank``, ``candidates`` and ``exclude`` are lists of ``Given``, ``index`` is a list of
     ``Index``, and ``fuse`` is a list of lists of ``Given``; the folder of a training run is its file.
@@ -88,7 +88,7 @@ class Request(Options):
     judgements: Mapping[str, Sequence[Spec]]  # of the user by name, and the parts of each: one, or one a direction
     weights: tuple[float, ...]  # type: ignore[assignment]  # of the systems that are fused, the first one first
     names: tuple[str, ...] | None  # of metrics and suites without ``cxc-intra``; None for the headline suites
-    intra: bool  # whether the metrics inside the modalities are asked for
+    intra: bool  # whether metrics inside the modalities are requested
     directions: tuple[Direction, ...]  # to measure
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
@@ -96,7 +96,7 @@ class Request(Options):
     weight: float | None  # of the second scores that are added to the first; None where they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
     folder: Folder | None  # with the queries, corpus and judgements, in place of ``split``
-    settings: Mapping[str, Any]  # options whose value is not the default, in words, for the report
+    settings: Mapping[str, Any]  # options with other values than the default, in words, for the report
 
     def __post_init__(self) -> None:
         """Nothing: the options are checked."""
@@ -108,7 +108,7 @@ class Request(Options):
 
     @property
     def specs(self) -> Iterator[Spec]:
-        """The gains and judgements that are asked for."""
+        """The requested gains and judgements."""
         yield from self.gains.values()
         for parts in self.judgements.values():
             yield from parts
@@ -176,7 +176,7 @@ def request(**given: Any) -> Request:
 
 
 def _portable(request: Request) -> Request:
-    """The request as other processes read it, with absolute paths; raises UsageError for what is in memory."""
+    """The request as other processes read it, with absolute paths; raises UsageError for data in memory."""
     names = ("images", "texts", "scores", "fuse", "rerank", "gains", "judgements", "candidates", "exclude", "captions")
     named = {name: _absolute(name, getattr(request, name)) for name in (*names, *IDS)}
     if not isinstance(request.split, str):

@@ -232,7 +232,7 @@ def evaluate(
 def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], str]:
     """Rank, score and report, once more by numpy where a GPU fails that ``auto`` has chosen.
 
-    A GPU that the user has named is not replaced: the error says what is wrong with it.
+    A GPU chosen by the user is not replaced: its error is raised.
 
     Args:
         data: what is ranked.

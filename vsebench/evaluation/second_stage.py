@@ -75,7 +75,7 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
 def _matrix(
     value: Any, where: str, direction: Direction, split: TestSet, request: Request, rows: str | None
 ) -> SecondScores:
-    """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
+    """Scores of a matrix, from a file or in memory; rows have the ids of the vectors in the same file."""
     with logged():  # the rows are those of the first stage
         if isinstance(value, Path):
             raw = files.read_scores(value)
@@ -234,7 +234,7 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
             "are ranked after the items with a score",
         )
     else:
-        # as many as a query has scores for, of which some are behind the top that is searched
+        # as many items as a query has scores for; some are below the part of the ranking that is searched
         requested = int(given.each.sum())
         lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], requested - int((~none).sum())
         what = f"scores are for {item_name}s that the first stage does not rank among its first {scores.shape[1]:,}"

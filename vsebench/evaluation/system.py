@@ -1,4 +1,4 @@
-"""The system that is evaluated: its scores as they are read, and the steps that are asked for.
+"""The evaluated system: its scores as read, and the requested steps (fusion, candidates, corrections, re-ranking).
 
 Steps take what is ranked and give it with other scores, or lists, and one line of provenance, a field of the signature
 (``Input.stages``). Fusion and ``only`` are here. ``indexed`` has the lists of a saved index, and ``second_stage`` puts
@@ -153,7 +153,7 @@ def _without_excluded(data: Input, request: Request) -> Input:
 
 
 def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
-    """Note what is odd about queries and a corpus: queries that are items too, and items or queries that are equal.
+    """Note oddities of queries and a corpus: queries that are items too, equal items, equal queries.
 
     Args:
         data: the input.
@@ -196,7 +196,7 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
         note(f"{int((same_ids >= 0).sum()):,} of {len(same_ids):,} queries have the id of an item")
 
 
-SAMPLED_QUERIES = 256  # queries of which two systems are compared
+SAMPLED_QUERIES = 256  # queries on which two systems are compared
 MIN_R1_TO_COMPARE = 0.3  # R@1 from which systems have more in common than own items
 RRF_CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
@@ -247,7 +247,7 @@ def fuse(data: Input, request: Request) -> Input:
 
 
 def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str) -> None:
-    """Warn of a good system without ids whose best items beside the own ones are not those of the first system.
+    """Warn if two good systems, one without ids, agree on positives but on no other best items: rows may be mixed up.
 
     Two systems that rank the same items agree on such items far more often than by chance.
     """
@@ -318,7 +318,7 @@ def only(data: Input, request: Request) -> Input:
     """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
-    Where captions have no image of their own, all items of the other side are kept.
+    If captions have no image, all items of the other side are kept.
 
     Args:
         data: everything that was read.
@@ -376,7 +376,7 @@ def _rounded(scorer: Scorer) -> Scorer:
 
 
 def _take_items(data: Input, request: Request, images: Int, captions: Int) -> Input:
-    """The input of some rows and columns of a test set, in their order, as a test set of its own."""
+    """The input limited to some rows and columns, in this order, as a separate test set."""
     split = data.split
     if request.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, request.captions)

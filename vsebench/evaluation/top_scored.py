@@ -61,7 +61,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
         trust: warn instead of refusing.
 
     Raises:
-        BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
+        BadInput: candidates of a measured direction have no scores, and the matrix is not trusted.
     """
     found = constant(scores) if len(scores) >= MIN_IMAGES else None
     if found is None:

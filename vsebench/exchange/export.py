@@ -49,7 +49,7 @@ def export(
         report: a saved report, or one in memory; for ``mteb`` also several of one system, on the languages of one test
             set, as a list or as the saved table of them.
         to: the format: ``mteb`` or ``model-index``.
-        path: a folder for the files, whose names the format prescribes. Files of these names are replaced.
+        path: a folder for the files. The format prescribes their names; existing files are replaced.
         model: model name as ORG/NAME; by default the name of the report or of the vectors.
         dataset: Hub id of the test data, as ORG/NAME.
         url: link to logs, code or a paper behind the numbers.

@@ -2,7 +2,7 @@
 
 MTEB has a task for each direction, and other names: its ``hit_rate_at_k`` is the R@k of the field (any relevant item
 among the first k), its ``recall_at_k`` the fraction that is Recall@k here. Its main score is nDCG@10. Its MSCOCO
-is the test part of M-BEIR, whose captions are not exactly those of COCO 5K.
+is the test part of M-BEIR, with slightly different captions than COCO 5K.
 """
 
 from __future__ import annotations

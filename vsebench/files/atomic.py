@@ -76,7 +76,7 @@ def write_folder(target: Path) -> Iterator[Path]:
     """Make a new folder beside ``target`` and put it in place when the block ends without an error.
 
     After an error in the block it is removed, and an older folder at ``target`` is left as it was; what a killed
-    process left is removed first. Of two processes one at a time may do this: take a lock.
+    process left is removed first. Take a lock: only one process at a time may do this.
     """
     partial, old = hidden_of(target)
     try:
@@ -221,7 +221,7 @@ def locked(path: Path, what: str, waiting: Callable[[str], object] | None = None
     Args:
         path: made here, and removed at the end; its folder must exist.
         what: what another process does when it holds the lock, for the message.
-        waiting: called once with a message when another process holds the lock, whose end is then awaited.
+        waiting: called once with a message before waiting for another process that holds the lock.
 
     Raises:
         DiskError: another process holds the lock and ``waiting`` is None, or the file cannot be made.

@@ -149,7 +149,7 @@ def parts_of(found: pd.DataFrame, fields: Fields) -> list[str]:
 
 
 def files_of(found: pd.DataFrame, fields: Fields) -> dict[str, str]:
-    """The name of the image file in a field of its own, by the id of the image as a string; none without the field."""
+    """Names of image files, by the id of the image as a string; empty without a separate field for them."""
     name = KINDS["captions"].find(name for name in found if name != fields.image).get("file")
     if name is None or fields.image is None:
         return {}
@@ -180,7 +180,7 @@ def _refuse_class_ids(found: pd.DataFrame, fields: Fields) -> None:
 
 
 def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, list[Any], list[int | str]]]:
-    """Of every record the id of its image, its captions, and their ids."""
+    """For every record: the id of its image, its captions, and their ids."""
     counted: dict[int | str, int] = {}
     nothing = [None] * len(found)
     columns_read = (fields.image, fields.caption_id, fields.index, *fields.captions)
@@ -200,7 +200,7 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
 
 
 def _captions(sentences: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
-    """The captions of a record: of one field or list, or of several fields, of which some may be empty."""
+    """The captions of a record, from one field or list, or from several fields; some may be empty."""
     if len(sentences) > 1:
         return [one for one in sentences if not missing(one)]
     (one,) = sentences
@@ -355,7 +355,7 @@ def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> t
 
     Raises:
         BadInput: unreadable, malformed, truncated, another kind of file, or without the part.
-        UsageError: a part of a file without parts, or several parts of which none was chosen.
+        UsageError: a part of a file without parts, or no choice among several parts.
     """
     file = caption_file(path)
     check_part(os.fspath(path), part, file.parts, not file.karpathy)

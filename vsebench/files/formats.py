@@ -1,6 +1,6 @@
 """The file formats, each declared once, and the format of a file, by its content.
 
-A new format is a reader in a file of its own and one entry here. A reader describes the arrays of a file from its
+A new format is a reader in a separate file and one entry here. A reader describes the arrays of a file from its
 header (``Member``) and reads data only when one of them is loaded.
 """
 
@@ -42,7 +42,7 @@ class Format:
         name: unique; the ``format`` in reports and in ``vsebench inspect``.
         words: what a file of this format is, for messages.
         suffix: its usual suffix, for messages and documentation. Files are recognised by content, never by name.
-        others: other suffixes; by these a file of gains is told from the name of a kind of gains.
+        others: other suffixes; they distinguish a file of gains from the name of a kind of gains.
         holds: what such a file contains, for documentation; empty when it is no format of embeddings.
         starts: the first bytes of such a file, several when there are variants.
         in_zip: for zip archives: a pattern that the name of a member has; the last format that fits decides.

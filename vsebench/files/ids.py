@@ -184,7 +184,7 @@ def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
         base: of ``MBEIR_BASES``, if ids ``SET:NUMBER`` of one side may be integers of the other.
 
     Returns:
-        (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note what was dropped, such as
+        (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note the dropped parts, such as
         ``without file endings``, or an empty string.
     """
     kinds = {ids.dtype.kind, known.dtype.kind}

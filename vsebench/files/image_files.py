@@ -176,7 +176,7 @@ def _in_8_bits(file: Any, engine: Any) -> Any | None:
 
 
 def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
-    """An image whose header has been read; what Pillow warns of is an error elsewhere, or harmless."""
+    """An image after reading its header; warnings of Pillow are errors elsewhere, or harmless."""
     with _OPENING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return engine.open(path, formats=FORMATS)

@@ -189,7 +189,7 @@ def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
         wanted: the subset or the split that is read, or both.
 
     Raises:
-        BadInput: several subsets or splits, which are test sets of their own, or not the one that is wanted.
+        BadInput: several subsets or splits (separate test sets), or not the requested one.
     """
     document = document if isinstance(document, Mapping) else {}
     found = {subset: splits for subset, splits in document.items() if subset != "mteb_model_meta"}
@@ -307,7 +307,7 @@ class Kind:
         words: what a file holds, for messages.
         fix: how to write such a file.
         fields: the usual names of each field, in lower case; the first that a file has is taken.
-        needs: a text whose first line names all fields of one of these is a table of this kind.
+        needs: a file is a table of this kind if its first line has all fields of one of these groups.
         documents: layouts of JSON documents that are no list of records.
         lines: the layout of a text that names no columns; None if there is none.
         alone: fields that may be the only column of a table.

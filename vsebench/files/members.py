@@ -137,7 +137,7 @@ def names_beside(member: Member, members: Sequence[Member], field: Field) -> lis
 
 @dataclass(frozen=True, eq=False)
 class ArrayFile:
-    """A file or folder whose format is known: it is found out once."""
+    """A file or folder with its format, which is detected once."""
 
     path: Path
     kind: Format
@@ -174,7 +174,7 @@ class ArrayFile:
 
 
 def gathered(members: list[Member]) -> list[Member]:
-    """The arrays of a file, of which several may be parts of one.
+    """The arrays of a file; numbered parts of one array are joined.
 
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
     The entries of a list (``/``) are items with several vectors each if they have not as many rows in all as there are

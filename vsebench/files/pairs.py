@@ -40,7 +40,7 @@ class Kind:
         state: how to give the direction.
         needed: a pair without a number is refused.
         listed: the pairs of a query are a ranking, best first.
-        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.whose``.
+        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.queries_from``.
     """
 
     records: str
@@ -107,7 +107,7 @@ class Pairs:
         notes: what was decided, one sentence each.
         doubt: why the lists may be in another order; empty where nothing says so.
         of_corpus: its columns are called query and corpus or document, not image and text.
-        whose: ``all`` where the items are those of every query, ``rows`` where queries are numbers of rows, from 0.
+        queries_from: ``all`` if every query has these items, ``rows`` if queries are row numbers, from 0.
     """
 
     kind: Kind
@@ -124,7 +124,7 @@ class Pairs:
     ended: int = 0
     notes: tuple[str, ...] = ()
     doubt: str = ""
-    whose: str = ""
+    queries_from: str = ""
     of_corpus: bool = False
 
     @property
@@ -196,13 +196,13 @@ def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
 
 
 def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
-    """Where the queries and items are on two sides, and what was changed to find them; numbers of rows are no ids."""
+    """Positions of queries and items on two sides, and the changes made to find them; row numbers are not ids."""
     sides_of_pairs = zip((pairs.queries, pairs.items), sides, MBEIR_BASES, strict=True)
     return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in sides_of_pairs]
 
 
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
-    """The direction that the pairs state, or whose ids fit."""
+    """The direction stated by the pairs, or the direction that their ids fit."""
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
     if test.one_way and pairs.direction in (None, DIRECTIONS[0], ONE_WAY):
         if found["i2t"] < 0.5 < found["t2i"]:
@@ -268,7 +268,7 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
 
 
 def _refuse_mostly_unknown(ids: Ids, at: Int, known: Ids | None, side: Side, split: str, where: str) -> None:
-    """Refuse ids, items ``of`` some queries, most of which the split does not have."""
+    """Raise BadInput if the split lacks most of the ids."""
     lost = int((at < 0).sum())
     if 2 * lost > len(at):
         first = f"{ids[at < 0][0]}{'' if known is None else f' of query {known[at < 0][0]}'}"

@@ -292,7 +292,7 @@ def group(
 
     Args:
         files: with the name of the system, if one was given.
-        alone: whether a file is a system for another reason than that it has both sides.
+        alone: whether a file is a system for another reason than having both sides.
 
     Raises:
         BadInput: a file of one side has no other of one side behind it; shards of a table; or as ``holds_both``.

@@ -229,13 +229,13 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     return Pairs(
         kind, direction, _ids(queries, source.where), _ids(items, source.where), of_query, of_item,
         np.arange(len(queries)), number if given.any() else None, rank if ranks is not None else None,
-        source.where, source.format, ended, notes=notes, doubt=doubt, whose=addressed_by,
+        source.where, source.format, ended, notes=notes, doubt=doubt, queries_from=addressed_by,
         of_corpus=bool(_CORPUS.match(str(columns["item"]).lower())),
     )  # fmt: skip
 
 
 def _addressed(found: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, str]:
-    """Records with a column of queries, and whose their items are where they name no queries, see ``Pairs.whose``."""
+    """Records with a column of queries, and ``Pairs.queries_from``."""
     named = KINDS[source.kind.records].find(found)
     if source.kind.bare and "neg_cand_list" in found:
         what = "holds neg_cand_list, the hard negatives of training, which are not candidates (M-BEIR)"
@@ -426,7 +426,7 @@ def _in_order(
 
 
 def _before_others(lists: pd.DataFrame, end: int) -> Any:
-    """The queries whose lists have the item ``end`` before another one."""
+    """The queries with lists that go on after the item ``end``."""
     after = lists.groupby("query", sort=False)["item"].shift(-1)
     return lists.loc[(lists["item"] == end) & after.notna() & (after != end), "query"]
 
@@ -442,7 +442,7 @@ def _number(value: Any, kind: Kind) -> float:
 
 
 def _name(value: Any) -> str | None:
-    """An id as text; a float that is an integer as that integer; None for what is no id."""
+    """An id as text (integral floats as integers), or None if the value is not an id."""
     if isinstance(value, str):
         return value.strip()
     if type(value) is int:  # most ids: the checks below take long
@@ -452,7 +452,7 @@ def _name(value: Any) -> str | None:
 
 
 def _rank(value: Any) -> int | None:
-    """A rank, None for what is no whole number."""
+    """A rank, or None if the value is not an integer."""
     try:
         rank, exact = int(value), float(value)
     except (TypeError, ValueError, OverflowError):

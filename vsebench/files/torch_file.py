@@ -68,7 +68,7 @@ def unpickled(path: Path, trusted: str, fix: str) -> Any:
         try:
             with torch.serialization.safe_globals(_of_numpy()):
                 return torch.load(path, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
+        except pickle.UnpicklingError as error:  # its text advises to run the code in the file
             found = _OBJECT.search(str(error))
             what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
             raise BadInput(what, where=path, fix=trusted if found else fix) from None

@@ -2,7 +2,7 @@
 
 Every thread takes blocks of queries, orders their galleries and measures them at once. Nothing is kept but one value a
 query and metric. A value depends on its own query alone, and influences are sums of integers: other processes can
-measure ranges of queries, whose arrays join (``Out.join``) with the same bits whatever the ranges.
+measure ranges of queries; their arrays join (``Out.join``) with the same bits for any ranges.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def blocks(
         rankings: of ``rankings.together``.
         ranked: scores, or the lists, of all queries with the complete gallery.
         gains, order, block: as for ``run``.
-        out: what is measured is written to these.
+        out: the measurements are written to these.
         threads: number of threads that take these blocks.
         new: the order of the first items after re-ranking, of all queries or of those of the range; or None.
         queries: a range of the queries of the first ranking, None for all of them.
@@ -194,7 +194,7 @@ class GradedValues:
 
     Attributes:
         values: (query,) float64, NaN where the metric is undefined.
-        rankings: whose queries they are, one after the other: one ranking, or one a fold.
+        rankings: of these queries, one after the other: one ranking, or one per fold.
         influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
     """
 
@@ -287,7 +287,7 @@ def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
 
 
 def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
-    """(2, image) float64 influence on the mean over folds, whose images are different ones."""
+    """(2, image) float64 influence on the mean over folds, which share no images."""
     known = [found for out in each if (found := out.influence(m)) is not None]
     if not known:
         return None

@@ -128,7 +128,7 @@ class Out:
         return [values, place, sums[place], np.array([m in self._too_large for m in self._sums], np.bool_)]
 
     def join(self, queries: slice, arrays: Iterator[Array]) -> None:
-        """Write what was measured of some queries elsewhere, and add its sums; takes the next arrays."""
+        """Write the values that another process measured for some queries, and add its sums; takes the next arrays."""
         for of_metric, values in zip(self.values.values(), next(arrays), strict=True):
             of_metric[queries] = values
         if not self._sums:
@@ -314,7 +314,7 @@ class Block:
 
     Args:
         groups: the metrics that will be measured.
-        larger: a block that contains these queries and their gallery, whose gains serve.
+        larger: a block that contains these queries and their gallery; its gains are reused.
     """
 
     def __init__(
@@ -407,7 +407,7 @@ class Block:
         if ideal:  # before the gains of the retrieved items, which are then taken from the rows that this makes
             best_items, best = self.ideal(min(ideal + most_positives, gallery))
         gains = self.at(items) if with_gains or without_ground_truth else np.empty((len(items), 0), np.float32)
-        items = np.maximum(items, 0)  # what is behind the end of a list has no gain
+        items = np.maximum(items, 0)  # places after the end of a list have no gain
         candidates = np.full(len(items), gallery) if self.inside is None else self.inside.sum(axis=1)
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(items, tied, gains)
@@ -495,7 +495,7 @@ class Block:
         return self._images[without_ground_truth]
 
     def _without_ground_truth(self, order: Items, ties: Bool, gains: Vectors) -> tuple[Items, Bool, Vectors]:
-        """The order without a query's own items; what is behind the last candidate is undefined."""
+        """The order without the items of a query's image; undefined after the last candidate."""
         from ..rank import sort_kernels
 
         query_image, gallery_image = self.ranking.image_of

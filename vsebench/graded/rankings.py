@@ -172,7 +172,7 @@ def plan(
         candidates: of the rows and of the columns as queries.
 
     Raises:
-        UsageError: a metric of binary judgements, one that needs folds the split does not have, or one whose mean over
+        UsageError: a metric of binary judgements, a metric of folds that the split lacks, or a metric whose mean over
             the orders of tied items has no closed form.
     """
     single = list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))

@@ -187,7 +187,7 @@ def _net(level: Int, weight: npt.NDArray[np.float64] | None) -> Float:
 
 
 def _cubes(level: Int, cluster: Int) -> Float:
-    """(cluster,) sum of m^3 - m over the levels, of which m points are left without the cluster."""
+    """(cluster,) sum of m^3 - m over the levels, with m points left without the cluster."""
     key, count = np.unique(cluster * (level.max() + 1) + level, return_counts=True)
     point, at = np.divmod(key, level.max() + 1)
     every = np.bincount(level).astype(np.float64)

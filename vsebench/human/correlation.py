@@ -1,4 +1,4 @@
-"""Correlation of relevances and models with human judgements: what was computed, its tables and its charts."""
+"""Correlation of relevances and models with human judgements: results, tables and charts."""
 
 from __future__ import annotations
 

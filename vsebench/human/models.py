@@ -33,7 +33,7 @@ Similarity = Literal["cosine", "dot"]
 def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similarity: Similarity = "cosine") -> Float:
     """(pair,) canonical float64 cosine or inner product of the two items of every rated pair, of any modality.
 
-    A cosine has 12 decimals: pairs whose cosines are equal in theory, such as those of equal vectors, tie, whatever the
+    A cosine has 12 decimals: pairs with theoretically equal cosines, such as pairs of equal vectors, tie, whatever the
     lengths of the vectors.
 
     Raises:

@@ -99,7 +99,7 @@ def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
 
 
 def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
-    """The gains of a split in which every rating has an image of its own."""
+    """The gains of a split with a separate image for every rating."""
     split, references = task.split, task.references
     ratings = task.right.tolist()
     copies = [c for image in ratings for c in references[image]]

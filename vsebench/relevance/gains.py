@@ -1,4 +1,4 @@
-"""Graded relevance: gains of every image and caption, and a specification of which gains are meant.
+"""Graded relevance: gains of every image and caption, and specifications of gains.
 
 Gains are a matrix with one row an image and one column a caption of a split, 125 million numbers at the size of COCO
 5K. The matrix is never stored: rows, columns and pairs are computed on request. The value of a pair does not depend on
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Values(Protocol):
-    """The numbers of a kind of gains, which have ``columns`` or ``T`` of their own. Threads may share them."""
+    """The numbers of a kind of gains, some with their own ``columns`` or ``T``. Threads may share them."""
 
     def rows(self, start: int, stop: int) -> Vectors:
         """(row, column) float32 gains of rows ``start:stop`` with all columns, a new array.
@@ -50,7 +50,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Turned(Values):
-    """Values whose rows are the columns of others."""
+    """Transposed values."""
 
     values: Values
 
@@ -177,7 +177,7 @@ class Gains:
     def among(self, candidates: Both[Candidates]) -> Gains:
         """Those of judgements: items that are not allowed cannot be retrieved, and excluded ones have no gain.
 
-        Queries whose relevant items are all excluded have no value.
+        Queries with all relevant items excluded have no value.
         """
         from scipy.sparse import hstack
 
@@ -221,7 +221,7 @@ class Spec:
 
     @property
     def holds(self) -> str:
-        """What judgements of the user are said to be of: ``i2t``, ``t2i`` or ``labels``; empty if nothing is said."""
+        """The stated content of custom judgements: ``i2t``, ``t2i`` or ``labels``; empty if not stated."""
         return self.settings.get("holds", "")
 
     @property

@@ -27,7 +27,7 @@ CHUNK_NUMBERS = 1 << 22  # checked at a time, so that a memory-mapped file is ne
 
 @dataclass(frozen=True, eq=False)
 class Stored(Values):
-    """An array, of which only the requested rows and pairs are read.
+    """An array that reads only the requested rows and pairs.
 
     Attributes:
         values: (row, column) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
@@ -73,7 +73,7 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
     """Gains with one row an image and one column a caption, or one row a caption and one column an image.
 
     If the file has ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order
-    of the split, which for a custom split is the order of the user's own file.
+    of the split (for a custom split, the order of the user's file).
 
     Args:
         test: the items.

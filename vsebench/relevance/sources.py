@@ -52,7 +52,7 @@ class Source:
         settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
-        nested: whether the argument consists of other specifications with settings of their own.
+        nested: whether the argument consists of other specifications, each with settings.
         captions: whether the captions of the split are ``needed``, may be ``used``, or are ``unused``.
         lists_judged: whether the grades have the judged items that are not relevant, too.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
@@ -185,7 +185,7 @@ def in_folds(view: str) -> bool:
 
 
 def heading(view: str) -> str:
-    """What results of a view are called: the title of judgements, the name of gains, whose settings say more."""
+    """The title of a view in results: the title of judgements, or the name of gains with their settings."""
     return SOURCES[view].title if view in SOURCES and not is_gains(view) else view
 
 

@@ -86,7 +86,7 @@ def build_scenes(
         name: the data set, which states its settings: ``scenes-tiny``, ``scenes-10k``, ``scenes-2500-seed3-size32``; or
             ``scenes``, with settings as arguments (without any it is ``scenes-10k``).
         images, seed, size, near, tail, wrong, generic, noise, miss, leaks: see ``vsebench.scenes.settings.Settings``,
-            whose defaults hold for what is not given.
+            with defaults for all others.
         replace: build it again when it is there.
         progress: called with the number of images that are done, and of all.
 
@@ -262,7 +262,7 @@ def _write_about(partial: Path, settings: Settings, count: int) -> None:
 
 
 def _unstored(name: str) -> list[Part]:
-    """The parts whose splits are not stored, or damaged."""
+    """The parts with splits that are not stored, or damaged."""
     found: list[Part] = []
     for part in PARTS:
         try:

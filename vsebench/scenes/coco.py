@@ -109,7 +109,7 @@ def _write_json(path: Path, head: Record, lists: Mapping[str, Iterable[Record]])
 
 
 def _lines(stored: StoredScenes, file: str, part: Part, each: int) -> Iterator[Record]:
-    """The records of a part, of which every image has ``each``."""
+    """The records of a part, ``each`` per image."""
     images = stored.part(part)
     with (stored.folder / file).open(encoding="utf-8") as lines:
         yield from map(json.loads, islice(lines, images.start * each, images.stop * each))

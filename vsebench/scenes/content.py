@@ -44,7 +44,7 @@ def content(scene: Scene, settings: Settings, draws: Draws) -> Content:
     """What one caption of a scene states."""
     if draws.chance(settings.generic):
         return Content("generic", Facts())
-    # Of the captions that are not generic, so that the share of all is the one that was asked for.
+    # Relative to the captions that are not generic, so that all captions have the requested share.
     if draws.chance(settings.wrong / (1 - settings.generic)):
         return Content("wrong", wrong(true(scene, draws), scene, draws))
     return Content("true", vague(scene) if draws.chance(VAGUE_SHARE) else true(scene, draws))
@@ -92,7 +92,7 @@ def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
 
 
 def _mention(scene: Scene, g: int, level: int, draws: Draws) -> Mention:
-    """What is said of one group: true of it, also the number."""
+    """A true mention of one group, with a true number."""
     group = scene.groups[g]
     mentioned = {name: draws.chance(MENTION_PROBABILITY[name][level]) for name in ATTRIBUTES}
     if group.texture == 0 and mentioned["texture"]:

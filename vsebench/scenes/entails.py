@@ -19,9 +19,9 @@ BLOCK_PAIRS = 1 << 22  # pairs compared at a time
 
 @lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
 def entailed(test: TestSet) -> Both[Grades]:
-    """The captions that state at least one fact and of whose facts all hold in the scene of an image.
+    """For every image, the captions with at least one fact and all facts true of its scene.
 
-    Captions that are true of no image, and images of which no caption is true, are no queries; they are in
+    Captions that are true of no image, and images without a true caption, are not queries; they are in
     ``without``.
 
     Raises:

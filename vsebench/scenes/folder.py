@@ -1,4 +1,4 @@
-"""The folder of a data set of scenes: its files and rows, and what is said when one is missing, damaged or outdated."""
+"""The folder of a data set of scenes: its files and rows, and errors if one is missing, damaged or outdated."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def read_about(name: str) -> dict[str, Any]:
 
 
 def check_content(name: str, *files: str) -> None:
-    """Check that files have the bytes that were built; their codes then need no check of their own.
+    """Check that files have the bytes that were built; their codes then need no further check.
 
     Raises:
         BadInput: one has others.

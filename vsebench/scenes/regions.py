@@ -15,7 +15,7 @@ features    meaning
 
 Noise is added to every feature: approximately normal, with the standard deviation ``settings.noise``; a quarter of it
 for x, y and the side. An object that another one partly covers has twice the noise. The vector of a region is its
-features times ``MIXING / 8``, so that no attribute is a dimension of its own; ``vectors @ MIXING / 4`` gives the
+features times ``MIXING / 8``, so that no attribute is a separate dimension; ``vectors @ MIXING / 4`` gives the
 features back. Which of two objects is in front is no feature.
 
 Everything is computed with integers in units of 2**-32 and rounded once, at the end, to float32: the same bytes on

@@ -1,6 +1,6 @@
 """Images of scenes: the same pixels on every machine.
 
-Objects are drawn group by group on a grid of 4 x 4 samples a pixel, whose colours are averaged. Light that changes
+Objects are drawn group by group on a grid of 4 x 4 samples per pixel; their colours are averaged. Light that changes
 from edge to edge and noise are added to the pixels: no fact states them.
 """
 

@@ -49,7 +49,7 @@ class Draws:
         return self._word() * n // _RANGE
 
     def bytes(self, n: int) -> bytes:
-        """The next ``n`` bytes, from a call of the hash function of their own: 0.5 GB a second."""
+        """The next ``n`` bytes, from a separate call of the hash function: 0.5 GB a second."""
         self._block += 1
         return hashlib.shake_128(f"{self._name}#{self._block - 1}".encode()).digest(n)
 
@@ -184,7 +184,7 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
 
 
 def _without_moons(weights: list[int]) -> list[int]:
-    """Weights for two objects of which one partly covers the other.
+    """Weights for two objects, one partly covering the other.
 
     An arrow in the gap of a moon hides 0.3 % of it; without moons at least 9 % of the object behind is hidden.
     """
@@ -266,7 +266,7 @@ def _columns(group: Group, cell: Box, draws: Draws) -> int:
 
 
 def _covering(cell: Box, draws: Draws) -> list[tuple[tuple[int, int], ...]]:
-    """The centres of two large objects of which the second partly covers the first."""
+    """The centres of two large objects; the second partly covers the first."""
     r = RADIUS[LARGE]
     apart = round(2 * r * CENTRE_DISTANCE)
     dx, dy = draws.pick(((apart, 0), (0, apart), (apart * 3 // 4, apart * 3 // 4), (apart * 3 // 4, -apart * 3 // 4)))

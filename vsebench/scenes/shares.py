@@ -16,7 +16,7 @@ from ..types import Int, TestSet, Vectors
 from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
 
-# Captions, so that what is transposed for rows of images stays in the cache: a third of their time.
+# A block transposed for rows of images stays in the cache, which saves much of their time.
 BLOCK_CAPTIONS = 1024
 
 
@@ -27,8 +27,8 @@ class Share(Values):
     Attributes:
         truth: the facts that hold.
         factor: of their number.
-        of_images: (image,) float32, whole numbers.
-        of_captions: (caption,) float32, whole numbers; the sum with ``of_images`` is above 0.
+        of_images: (image,) float32, integers.
+        of_captions: (caption,) float32, integers; the sum with ``of_images`` is above 0.
     """
 
     truth: Truth
@@ -58,7 +58,7 @@ class Share(Values):
         )
 
     def _quotient(self, matched: Codes, total: Vectors) -> Vectors:
-        """The exact quotient of whole numbers, rounded once."""
+        """The exact quotient of integers, rounded once."""
         out: npt.NDArray[Any] = np.multiply(matched, np.float32(self.factor), dtype=np.float32, order="C")
         out /= total
         return out

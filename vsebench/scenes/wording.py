@@ -100,7 +100,7 @@ def captions(scene: Scene, image: int, settings: Settings) -> list[Caption]:
 
 
 def worded(facts: Facts, draws: Draws) -> str:
-    """A caption that states these facts; without facts, one that could be said of any image."""
+    """A caption that states these facts; without facts, a caption that fits any image."""
     sentences = _sentences(facts, draws) if facts.count else [draws.pick(GENERIC)]
     if draws.chance(0.6):
         sentences = [text[0].upper() + text[1:] for text in sentences]
@@ -180,7 +180,7 @@ def _noun_phrases(facts: Facts, clause: bool, draws: Draws) -> list[str]:
     """The words for every mention."""
     related = len(facts.relations)
     stated, count = _stated_first(facts), len(facts.mentions)
-    # Where "with dots" can only be read as said of this mention: not in a list, and not before ", which" or "above".
+    # If "with dots" can only refer to this mention: not in a list, and not before ", which" or "above".
     dots = {related} if related or count == 1 else set()
     if clause:
         dots.add(0)

@@ -1,4 +1,4 @@
-"""Test sets, and rows of files in their order: which images and captions there are, which caption is of which image.
+"""Test sets, and rows of files in their order: their images and captions, and the image of every caption.
 
 ::
 

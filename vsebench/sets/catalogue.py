@@ -1,7 +1,7 @@
-"""Test sets: which there are, what is available here; load, build, verify, remove.
+"""The catalogue of test sets: list, load, build, verify, remove.
 
 A test set is an entry of a table: ``declared.DECLARED`` (known to the id, in any order) or ``published.SETS`` (in the
-layout of its authors); any other name is a data set of the user's own. ``build`` stores the rows of its files in the
+layout of its authors); any other name is a custom data set. ``build`` stores the rows of its files in the
 cache (``stored``), ``load_split`` reads them. Sets that come from elsewhere have a ``SetSource`` of a plug-in.
 """
 
@@ -82,7 +82,7 @@ class SplitStatus:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a split: its name, whether it passed, and what was found."""
+    """One check of a split: its name, whether it passed, and its finding."""
 
     name: str
     ok: bool
@@ -114,7 +114,7 @@ class Build:
 
 
 class SetSource:
-    """A source of test sets whose splits are files in the cache once they are built.
+    """A source of test sets that stores built splits as files in the cache.
 
     A plug-in's source ``owns`` names; one without such files answers ``names``, ``declared`` and ``rows`` too.
     """
@@ -140,7 +140,7 @@ class SetSource:
         return rebuild(name)
 
     def missing(self, name: str) -> VsebenchError:
-        """The error for a name of this source whose split is not here; it says what to do."""
+        """The error for a split of this source that is not built, with its fix."""
         return unknown("split", name, dict.fromkeys([*names(), *SETS]))
 
     def declared(self, name: str) -> DeclaredSplit:
@@ -212,7 +212,7 @@ class Tables(SetSource):
         return [split for split in languages if stored_path(split).exists()] or [name]
 
     def missing(self, name: str) -> VsebenchError:
-        """The files to build it from; of a set in several languages of which some are built, which."""
+        """The files to build it from; for a set with some languages built, the built ones."""
         if name in DECLARED:
             return UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list")
         if name.partition(":")[0] not in SETS:
@@ -253,7 +253,7 @@ class Tables(SetSource):
         return super().remove(DECLARED[name].built_as if name in DECLARED else name)
 
     def status(self) -> list[SplitStatus]:
-        """A line for every split, and one for what is not built of a set."""
+        """A line for every split, and one for the missing splits of a set."""
         return [*super().status(), *(line for found in SETS.values() for line in _absent(found))]
 
     def line(self, name: str) -> SplitStatus:
@@ -296,7 +296,7 @@ def source_of(name: str) -> SetSource:
 
 
 def is_custom(name: str) -> bool:
-    """Whether a name is that of a data set of the user's own."""
+    """Whether a name belongs to a custom data set."""
     return name not in DECLARED and name.partition(":")[0] not in SETS and source_of(name) is TABLES
 
 
@@ -332,7 +332,7 @@ def _command(name: str) -> str:
 
 
 def _absent(found: PublishedSet) -> list[SplitStatus]:
-    """One line for what is not built of a published set; none when all is."""
+    """One line for the missing splits of a published set, if any."""
     absent = [split for split in found.splits if not stored_path(split).exists()]
     if not absent:
         return []
@@ -392,7 +392,7 @@ def _build_published(name: str, how: Build) -> Path:
 
 
 def _build_custom(name: str, how: Build) -> Path:
-    """Declare a data set of the user's own, in the order of its file."""
+    """Declare a custom data set, in the order of its file."""
     if how.source is None:
         build_custom = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
         raise unknown("split", name, names()).also(build_custom)
@@ -511,7 +511,7 @@ def build(
 def remove(name: str) -> Path:
     """Remove the file of a split, or the folder and the splits of scenes, from the cache.
 
-    A custom data set is then no longer known. Of a set in several languages all that are built are removed.
+    A custom data set is then no longer known. All languages of a set are removed.
 
     Returns:
         The file that was removed, or the folder.
@@ -533,7 +533,7 @@ def verify(name: str) -> list[Check]:
     """Read a split again and check its counts, ids, order and captions; of scenes also the content of every file.
 
     Args:
-        name: the split, or a data set of scenes or a set in several languages, whose splits are all checked.
+        name: a split; for a data set of scenes or a set in several languages, all its splits are checked.
 
     Raises:
         UsageError: no such split.

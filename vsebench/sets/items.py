@@ -115,7 +115,7 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
 
 
 def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
-    """Refuse image rows under unique ids of which a ``share`` repeat, if nothing else gives the texts of an image."""
+    """Raise BadInput if a ``share`` of image rows repeats under unique ids, and nothing gives the texts of an image."""
     names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
     names_are_images = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
     if (
@@ -566,7 +566,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
             continue  # a view of another split
         try:
             split = splits.load_split(name)
-        except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
+        except (MissingPackage, BadInput):  # a damaged custom set is skipped here; loading it by name raises
             continue
         # A few shared ids may be a coincidence, a majority is not.
         known = [(match(q, split.rows.ids)[0] >= 0) | (match(q, split.columns.ids)[0] >= 0) for q in queries]

@@ -274,7 +274,7 @@ def described_clips(descriptions: str, part: str) -> Layout:
 
 
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """The file of every language that a folder has; a file is that of the one language that is asked for.
+    """The file of every language in a folder; a single file is for the requested language.
 
     Where the names of files have no language, one file has all.
     """

@@ -191,7 +191,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
 
 
 def _refuse_contradiction(file: Raw, split: TestSet, image_rows: Int | None, text_rows: Int | None) -> None:
-    """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
+    """Raise BadInput if image_of_text differs from the split: the rows are then other items."""
     if file.image_of_text is None or split.image_of is None:
         return
     if file.image_ids is None:
@@ -235,7 +235,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
         fix = f"save the {side} ids of the data set"
         if split in splits.names():  # and not a set of choices, for instance
             fix += f", or give {spell('split', 'custom')}"
-        if split == "custom":  # rows of what is evaluated have no ids, and are numbered
+        if split == "custom":  # evaluated rows have no ids, and are numbered
             fix = "save the ids of the rows that are evaluated with them too"
         raise BadInput(what, where=where, fix=fix)
     missing, unknown = np.delete(known, at[at >= 0]), ids[at < 0]
@@ -367,8 +367,8 @@ def with_captions(split: TestSet, captions: Captions | None = None) -> TestSet:
 
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
-        MissingPackage: a declared split whose captions are not installed.
-        UsageError: a custom split without captions, whose ids are not those of COCO.
+        MissingPackage: the captions of a declared split are not installed.
+        UsageError: a custom split without captions and without ids of COCO.
     """
     if captions is not None:
         found = (
@@ -455,7 +455,7 @@ def _same_images(image: Ids, split: TestSet) -> bool:
 
 
 def _coco_captions(split: TestSet) -> tuple[str, ...]:
-    """The captions of a custom split whose caption ids are those of COCO 5K."""
+    """The captions of a custom split with caption ids of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom test set are unknown",
         fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption per line, or .jsonl)",

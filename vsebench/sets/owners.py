@@ -26,7 +26,7 @@ from .stored import DECLARED
 
 
 def suggestion(n_image: int, n_text: int) -> str:
-    """One sentence on rows without ids whose numbers are exactly those of a declared split; else empty."""
+    """One sentence if rows without ids are as many as those of a declared split; else empty."""
     split = next(
         (s for s in DECLARED.values() if s.built_as == s.name and (s.images, s.captions) == (n_image, n_text)), None
     )
@@ -57,7 +57,7 @@ def with_places(split: TestSet, rows: Rows) -> TestSet:
 
     Args:
         split: the items.
-        rows: the row of every item in what is evaluated.
+        rows: the row of every item in the evaluated file.
     """
     places = [None if r is None or (np.diff(r) > 0).all() else ranks(r) for r in rows]
     if all(order is None for order in (*places, *(side.places for side in split.sides))):
@@ -85,7 +85,7 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
 
     Args:
         what: what has them, such as the name of a file.
-        sides: the names of those whose ids are missing.
+        sides: the names of the sides without ids.
         test: the items.
     """
     if not sides:
@@ -99,12 +99,12 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
 
 
 def default_order(name: str) -> str:
-    """What the order of a test set is that has one of its own."""
+    """The order of a test set, in words."""
     return "Karpathy order" if name in DECLARED else "the order of the file it was built from"
 
 
 def in_order(side: str, name: str, order: str = "") -> str:
-    """How rows without ids are read: what they are of, whose order it is, and what that order is."""
+    """A sentence on the reading of rows without ids: their split and its order."""
     return f"no {side} ids: rows are assumed to be in the order of {name}{f' ({order})' if order else ''}"
 
 
@@ -217,7 +217,7 @@ def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
 
 
 def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
-    """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
+    """The error for the first entry of image_of_text that is neither a row nor an id."""
     readings = []
     if numbers:
         inside = (given >= 0) & (given < file.n_image)
@@ -262,7 +262,7 @@ def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
 
 
 def _of_known(file: Raw) -> Found | None:
-    """(text,) image row of every text if all ids are of a known split, whose parts are custom splits."""
+    """(text,) image row of every text if all ids are in a known split, or in one of its parts."""
     known = next(known_splits(file, (name for name in splits.names() if not splits.is_custom(name))), None)
     if known is None or file.image_ids is None or file.text_ids is None:
         return None

@@ -28,8 +28,8 @@ from ..log import note
 from ..options import spell
 
 ENDINGS_OF_PACKED = (".parquet", ".tar")
-COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has
-# Fields with the id of an image; the first that it has is taken. The name of the file that a table states comes before
+COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first one present
+# Fields with the id of an image; the first one present is used. The name of the file that a table states comes before
 # the second ones, which only count the images in many data sets.
 IDS = ("cocoid", "image_id", "file_name", "filename", "image_name")
 NUMBER_COLUMNS = ("key", "__key__", "id", "img_id", "imgid")
@@ -66,7 +66,7 @@ class PackedImages:
 
         Raises:
             BadInput: there are no captions, or an image has none.
-            UsageError: there are no parts, or several of which none was chosen.
+            UsageError: there are no parts, or no choice among several.
         """
         where = str(self.where)
         if not any("caption" in record for _, record in self.records):

@@ -87,7 +87,7 @@ def _karpathy(name: str, images: int, captions: int, files: str, cite: str) -> P
 
 
 def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
-    """MSCOCO-FG and Flickr30K-FG, whose galleries are larger than the test set."""
+    """MSCOCO-FG and Flickr30K-FG, with larger galleries than the test set."""
     stem = f"{of}_FG"
     return PublishedSet(
         name, "images", images, captions,
@@ -289,7 +289,7 @@ def rows_of(
 
     Raises:
         BadInput: not the files of this set, or other ids; the message says what the published files look like.
-        UsageError: files of which none can be chosen.
+        UsageError: no choice among several files.
     """
     is_folder(source)  # raises where there is nothing
     try:

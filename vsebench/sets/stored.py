@@ -29,7 +29,7 @@ class DeclaredSplit:
 
     Attributes:
         name: the name on the command line.
-        built_as: the split whose cached file holds the items (COCO 1K is a view of COCO 5K).
+        built_as: the split with the items in its cached file (COCO 1K is a view of COCO 5K).
         images: number of images.
         captions: number of captions; of those below five for every image, consecutive.
         fold_size: images in each contiguous fold, or None.
@@ -191,7 +191,7 @@ def restore(path: Path, *, captions: bool, again: str = "") -> CaptionRows:
 
 
 def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
-    """The declaration of a data set by its rows, whose order is that of the split."""
+    """The declaration of a data set by its rows, in the order of the split."""
     images, captions = rows.images()[0], rows.caption_id
     sha256 = rows_sha256(rows), set_sha256(canonical(images)), set_sha256(canonical(captions))
     return DeclaredSplit(name, name, len(images), len(captions), None, *sha256, "file", "", "", (rows.origin,))

@@ -308,7 +308,7 @@ def _count(
 
 
 def holm(p: npt.ArrayLike) -> Float:
-    """Corrected p-values (test,) whose rejections keep the family-wise error rate.
+    """Corrected p-values (test,) that control the family-wise error rate.
 
     Sorted ascending, p_(i) becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
     Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
@@ -320,7 +320,7 @@ def holm(p: npt.ArrayLike) -> Float:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Float:
-    """Corrected p-values (test,) whose rejections keep the false discovery rate.
+    """Corrected p-values (test,) that control the false discovery rate.
 
     Sorted ascending, p_(i) becomes the smallest of m p_(j) / j over j >= i.
     Benjamini and Hochberg, Controlling the False Discovery Rate, 1995.

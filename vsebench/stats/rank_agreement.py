@@ -1,4 +1,4 @@
-"""Whether metrics order systems alike: Kendall's tau between their rankings, and disagreement about queries.
+"""Agreement of metrics on the order of systems: Kendall's tau between rankings, and disagreement about queries.
 
 The number of pairs of systems grows with the square of the systems, so arrays with a value a pair are processed in
 blocks. The result does not depend on the size of a block, not even in its last bit.

@@ -2,7 +2,7 @@
 
 The original writes all captions into one file, a line each, runs a lexer over it, converts to lower case and drops 17
 punctuation tokens. Most pieces between two spaces give the same tokens in every context, so each distinct piece is
-tokenised once. The few captions with a piece whose tokens depend on what follows are tokenised as one string. As in the
+tokenised once. If the tokens of a piece depend on the following text, its caption is tokenised as one string. As in the
 original, the tokens at the end of a caption may depend on the next caption ("Wii U." before "A man" is no initial).
 """
 

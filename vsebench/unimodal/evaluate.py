@@ -46,7 +46,7 @@ STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
 SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{LABELS}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
-MAX_QUERIES_PER_BLOCK = 32  # whose label distances are compared together
+MAX_QUERIES_PER_BLOCK = 32  # with label distances in memory
 
 
 @public
@@ -267,7 +267,7 @@ def _report(
         clipped = f"k is larger than the {chosen.depth:,} items that a query can retrieve; all of them count"
         warnings.append(f"{', '.join(deep)}: {clipped}")
     if how is not None and len(queries) > 1:
-        # Each query is resampled as an image of its own.
+        # Each query is resampled separately.
         units = TestSet.captioned("custom", queries, queries, np.arange(len(queries)))
         results = assemble.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"

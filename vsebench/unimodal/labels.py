@@ -43,7 +43,7 @@ def read_labels(
         how: ``euclidean``, ``precomputed``, ``miou``, ``miou:ignore=255`` or ``wmd:VECTORS``; None decides by the
             shape: Euclidean for label vectors; a shape that several distances accept is refused.
         ids: (item,) ids of the items; labels with ids are matched by them, others by row.
-        modality: whose ids are read when the file of labels has those of images and of captions.
+        modality: its ids are read if the file of labels has ids of images and of captions.
         key: name of the array of labels.
         labels_are: ``classes`` (items of other classes are all equally far away) or ``numbers`` (positions on a line);
             None takes strings as classes and refuses integers that repeat.

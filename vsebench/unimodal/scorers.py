@@ -46,7 +46,7 @@ class Distance(Dot):
 
     @cached_property
     def lengths(self) -> tuple[Float, Float]:
-        """(row,) and (column,) float64 numbers whose product is at least ``(|x| + |y|)^2`` of any pair."""
+        """(row,) and (column,) float64 factors with products of at least ``(|x| + |y|)^2`` for any pair."""
         x, y = map(np.sqrt, self.squares)
         return x + y.max(), y + x.max()
 

@@ -67,7 +67,7 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
             note("every word occurs in the captions of every image: with idf all gains are 0")
     shape = (len(bags.start) - 1, len(weight))
     counts = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
-    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums, whose cosines are those of the means
+    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums have the same cosines as means
     settings_of_bags = {**bags.settings, "idf": settings["idf"]}
     return caption_cosine("bow", test, vectors, agg=settings["agg"], own=settings["own"], settings=settings_of_bags)
 

@@ -65,7 +65,7 @@ def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
     """(caption, dim) vectors of a file in the order of the split.
 
     Rows are matched by ``text_ids`` where the file has them. Otherwise they are in the order of the split, which for a
-    custom split is the order of the user's own file.
+    custom split is the order of the user's file.
 
     Raises:
         BadInput: not a file of vectors, or vectors of other captions.

@@ -80,7 +80,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 
 
 def words(item: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a tuple whose synsets are compared: its elements, a relation without its leading "be "."""
+    """The words of a tuple with synsets to compare: its elements, a relation without its leading "be "."""
     return (*item[:2], item[2].removeprefix("be ")) if len(item) == 3 else item
 
 
@@ -305,7 +305,7 @@ def writing(note: Callable[[str], object] = lambda _: None) -> Iterator[Callable
     """Hold the lock of the cache; gives the function that appends tuples. A caption with tuples keeps these.
 
     Args:
-        note: called with a line when another process holds the lock, whose end is then awaited.
+        note: called with a line before waiting for another process that holds the lock.
 
     Raises:
         DiskError: the cache cannot be written.

@@ -23,7 +23,7 @@ from ..embedding.bow import Bags, bags_of
 from ..gains import Gains, Values, captions_of
 from . import kernels
 
-MAX_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
+MAX_PAIRS = 100_000  # images x captions; rows of larger splits are not computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class WordMover(Values):
         transport: distances of captions.
         members: (caption,) int64 captions, sorted by image.
         first: (image + 1,) int64, where the captions of each image start in ``members``.
-        own_out: whether a caption is compared with the other captions of its own image only.
+        own_out: whether a caption is compared only with the other captions of its image.
     """
 
     transport: Transport

@@ -1,4 +1,4 @@
-"""The layouts in which sets of choices are published, one reader each, and the layout of a set of one's own."""
+"""The layouts in which sets of choices are published, one reader each, and the layout of a custom set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Layout:
     """One layout of files.
 
     Attributes:
-        name: of the set; ``own`` for sets of one's own.
+        name: of the set; ``own`` for custom sets.
         fields: a record of this layout has them all.
         item: a record as an item, None for one that the published protocol leaves out.
         source: where the files come from.
@@ -146,7 +146,7 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
 
 
 def of_list(items: Sequence[Mapping[str, Any]]) -> ChoiceSet:
-    """A set of one's own from records in memory; raises BadInput."""
+    """A custom set from records in memory; raises BadInput."""
     return _of_records("own", LAYOUTS["own"], [("own", str(n), item, f"item {n}") for n, item in enumerate(items)])
 
 

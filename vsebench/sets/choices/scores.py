@@ -97,7 +97,7 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
 
 
 def order_of_pairs(items: ChoiceSet) -> tuple[str, ...]:
-    """A note on scores of two images and two captions, whose order nothing states."""
+    """A note on scores of two images and two captions if nothing states their order."""
     return (ORDER_OF_PAIRS,) if items.shape[1] > 1 else ()
 
 
@@ -141,7 +141,7 @@ def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[st
 
 
 def _of_pairs(names: Iterable[str], path: Path) -> list[str]:
-    """The four columns whose names state an image and a caption, in the order of the pairs; none if not all do.
+    """The four columns named by an image and a caption, in the order of the pairs; none if one is missing.
 
     Raises BadInput.
     """
