@@ -71,7 +71,7 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
 
     Args:
         number: at least 0.
-        one: behind a 1, with the verb or more where that depends on the number: ``entry``, ``caption has``.
+        one: behind a 1, with the verb or more if that depends on the number: ``entry``, ``caption has``.
         many: behind all other numbers; ``one`` with an s by default.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"

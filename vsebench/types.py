@@ -489,10 +489,10 @@ class Tops:
     Attributes:
         start: (query + 1,) int64; the entries of the i-th query are ``start[i]:start[i + 1]``.
         entries: (entry,) int32 or int64 indices, or positions, of the gallery.
-        ties: (entry,) bool, whether an entry has exactly the score of the one before it; None where that is not known.
+        ties: (entry,) bool, whether an entry has exactly the score of the one before it; None if that is not known.
         gallery: size of the gallery.
         scored: (entry,) float64 canonical scores, or what makes those of some lists: they take longer than deep lists,
-            and are mostly not read. None where only an order is known.
+            and are mostly not read. None if only an order is known.
         first: index of the first query, where the others follow it.
     """
 

@@ -376,7 +376,7 @@ def ties(
     """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
     view's most affected metric, or the name of one where all metrics read gains, which have no range.
 
-    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
+    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note if they hardly do
     (a few captions are duplicates). In retrieved lists (``listed``) the order of the list decides.
     """
     for direction, observation in observed.items():
@@ -435,7 +435,7 @@ BLOCK_QUERIES = 2048  # queries with gains in memory
 
 
 def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
-    """The first ``plan.lists`` items of every ranking, none where this is 0.
+    """The first ``plan.lists`` items of every ranking, none if this is 0.
 
     Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
     are those of the first kind that a metric reads.
@@ -481,7 +481,7 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
 
 
 def _gains(gains: Gains, items: Int) -> Vectors:
-    """(query, k) gains of the items, 0 where there is none."""
+    """(query, k) gains of the items, 0 if there is none."""
     out = np.zeros(items.shape, np.float32)
     for start in range(0, len(items), BLOCK_QUERIES):
         part = items[start : start + BLOCK_QUERIES]

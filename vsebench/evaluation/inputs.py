@@ -89,7 +89,7 @@ class Input:
         system: the scores, images as rows and captions as columns; None for retrieved lists.
         scored: the directions that have scores; a matrix may be of one alone.
         lists: by direction the retrieved list of every query; None for scores.
-        vectors: image and caption vectors in the order of the split, where there are any.
+        vectors: image and caption vectors in the order of the split, if there are any.
         where: the file, for messages.
         score: what the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``.
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
@@ -285,7 +285,7 @@ def _runs(named: Sequence[Given], request: Request) -> list[Pairs]:
 
 
 def _of_rows(pairs: Pairs, request: Request) -> Pairs:
-    """A run, with ids where it has rows: those that are given, those of a split in its order, or the numbers of rows.
+    """A run, with ids if it has rows: those that are given, those of a split in its order, or the numbers of rows.
 
     Raises UsageError or BadInput.
     """
@@ -324,7 +324,7 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
 def _split_of(
     runs: list[Pairs], request: Request, split: TestSet | str | None
 ) -> tuple[TestSet | str, list[Pairs], Judged | None]:
-    """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
+    """The split of retrieved lists; if they are of none, what the judgements that are given make of them."""
     chosen = request.judgements
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None

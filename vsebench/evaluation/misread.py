@@ -170,7 +170,7 @@ def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> 
 
     Args:
         data: scores or retrieved lists.
-        own: the own items of the queries.
+        positives: the own items of the queries.
         most: queries.
         wide: from float64 scores, which tell vectors apart that differ little.
     """
@@ -297,7 +297,7 @@ def suspect(data: Input, positives: Positives, order: bool = False) -> Suspicion
 
     Args:
         data: scores or retrieved lists.
-        own: the own items of the queries.
+        positives: the own items of the queries.
         order: rank the complete sample although a few queries have a good recall, test its parts, and try the orders of
             several processes and displaced rows.
     """

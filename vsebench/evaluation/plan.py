@@ -372,7 +372,7 @@ def _with_gains(
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
     for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
-            sniff(expanded(path))  # a wrong path is an error even where it is not read
+            sniff(expanded(path))  # a wrong path is an error even if it is not read
     if idle:
         note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
@@ -561,7 +561,7 @@ def load_gains_of(
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:
         if captions is not None and is_file(captions):
-            sniff(Path(captions))  # a wrong path is an error even where it is not read
+            sniff(Path(captions))  # a wrong path is an error even if it is not read
         note("" if captions is None else f"{spell('captions')}: no metric uses them")
         return split, {}
     why: UsageError | MissingPackage | None = None

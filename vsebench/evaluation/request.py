@@ -60,7 +60,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 class Given(NamedTuple):
     """A file or an object that is given, of a system that is ranked."""
 
-    direction: Direction | None  # of the queries; None where it is not given, and for scores of both in one matrix
+    direction: Direction | None  # of the queries; None if it is not given, and for scores of both in one matrix
     value: Any  # a file, an array, or lists in memory
     how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders a run; ``self``
     part: tuple[str, ...] = ()  # the test set of a run in a file of several
@@ -93,7 +93,7 @@ class Request(Options):
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
     correction: corrected.Correction | None  # of the scores
-    weight: float | None  # of the second scores that are added to the first; None where they replace them
+    weight: float | None  # of the second scores that are added to the first; None if they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
     folder: Folder | None  # with the queries, corpus and judgements, in place of ``split``
     settings: Mapping[str, Any]  # options with other values than the default, in words, for the report
@@ -419,7 +419,7 @@ def _check(request: Request) -> None:
 
 
 def _finite(text: str) -> tuple[float, ...]:
-    """The finite numbers that a text has, separated by commas; none where it has something else."""
+    """The finite numbers that a text has, separated by commas; none if it has something else."""
     try:
         found = tuple(map(float, text.split(",")))
     except ValueError:

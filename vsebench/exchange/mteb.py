@@ -83,7 +83,7 @@ def files(exported: Exported) -> dict[str, bytes]:
 
 
 def _part(report: Report, direction: str) -> dict[str, Any]:
-    """The scores of a report in one direction, empty where it was not measured."""
+    """The scores of a report in one direction, empty if it was not measured."""
     scores = _scores(report, direction)
     if scores and MAIN_SCORE not in scores:
         raise _no_main_score(direction)

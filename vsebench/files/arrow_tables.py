@@ -213,7 +213,7 @@ def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
 
 @contextmanager
 def parquet_file(path: Path) -> Iterator[Any]:
-    """A parquet file of pyarrow; raises BadInput where it is damaged."""
+    """A parquet file of pyarrow; raises BadInput if it is damaged."""
     import pyarrow.parquet
 
     with reading(path, "is a truncated or damaged table"), pyarrow.parquet.ParquetFile(path) as file:

@@ -288,7 +288,7 @@ class CaptionFile:
 
     @cached_property
     def fields(self) -> Fields:
-        """What its fields are; raises BadInput where it has no caption, or no image."""
+        """What its fields are; raises BadInput if it has no caption, or no image."""
         if (fields := find_fields(self.found)) is None:
             raise no_fields(self.found)
         return fields

@@ -35,7 +35,7 @@ def of_items(path: Path, column: str | None, split: TestSet, kind: str = "column
 
     Returns:
         The name of the column, the modality of its items, and a value for each of them in the order of the split:
-        None where the file has none.
+        None if the file has none.
 
     Raises:
         BadInput: unreadable, no column of ids, ids that are not in the split, an id that occurs twice.

@@ -164,7 +164,7 @@ class ArrayFile:
             raise UsageError(what, where=self.path, fix="leave it out")
 
     def only(self, matrices: Sequence[Member], field: Field, fix: str | None = None) -> Member:
-        """The only one of some arrays; raises BadInput where there is none, or several."""
+        """The only one of some arrays; raises BadInput if there is none, or several."""
         if len(matrices) == 1:
             return matrices[0]
         named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"

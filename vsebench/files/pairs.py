@@ -93,19 +93,19 @@ class Pairs:
 
     Attributes:
         kind: what they say.
-        direction: of the queries; None where it is not stated.
+        direction: of the queries; None if it is not stated.
         queries: (query,) ids, each once, with and without pairs; of a split all of its queries.
         items: (item,) ids, each once; of a split its gallery.
         query: (pair,) int64, the index in ``queries``. The pairs of a list stand together, best first.
         item: (pair,) int64, the index in ``items``; -1 for an item that is not in the gallery of a split.
         given: (given,) int64, the queries that are given, with and without pairs.
-        number: (pair,) float64; None where no pair has one.
+        number: (pair,) float64; None if no pair has one.
         rank: (pair,) int64, where a file states ranks.
         where: the file, for messages.
         format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
         ended: how many lists end with -1.
         notes: what was decided, one sentence each.
-        doubt: why the lists may be in another order; empty where nothing says so.
+        doubt: why the lists may be in another order; empty if nothing says so.
         of_corpus: its columns are called query and corpus or document, not image and text.
         queries_from: ``all`` if every query has these items, ``rows`` if queries are row numbers, from 0.
     """
@@ -129,7 +129,7 @@ class Pairs:
 
     @property
     def grade(self) -> Float:
-        """(pair,) float64 numbers, 1 where there are none."""
+        """(pair,) float64 numbers, 1 if there are none."""
         return np.ones(len(self.query)) if self.number is None else self.number
 
 

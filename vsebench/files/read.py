@@ -251,7 +251,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
 
 
 def _encoder(members: Sequence[Member]) -> list[Member]:
-    """The string in which ``vsebench encode`` says which model the vectors are of; none where it is not there."""
+    """The string in which ``vsebench encode`` says which model the vectors are of; none if it is not there."""
     found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.nbytes < 1 << 20)
     return list(found)[:1]
 
@@ -322,7 +322,7 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
 
     Args:
         images, texts: the files.
-        image_key, text_key: the names of the arrays, where they are not the usual ones or the only matrix.
+        image_key, text_key: the names of the arrays, if they are not the usual ones or the only matrix.
 
     Raises:
         BadInput: a file is not readable, holds the other side, or it is not clear which array is meant.

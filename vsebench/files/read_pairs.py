@@ -61,7 +61,7 @@ class _Source:
         where: the file, for messages.
         kind: what its pairs say.
         order: what orders the items of lists that have scores and ranks.
-        both: the direction of a table with ids of images and of captions, where none is stated.
+        both: the direction of a table with ids of images and of captions, if none is stated.
         format: of the pairs.
     """
 
@@ -85,12 +85,12 @@ def read_pairs(
     Args:
         given: a path; a mapping from queries to items or to items with numbers, or of such mappings by direction; a
             list of (query, item) or (query, item, number), or of mappings with these fields.
-        direction: of the queries; None where the file or its ids say it.
+        direction: of the queries; None if the file or its ids say it.
         kind: what the pairs say.
         where: of a value in memory, for messages.
         order: ``rank`` orders lists by the rank column alone; ``docid-desc`` rounds scores to float32, and orders
             equal ones by descending ids.
-        both: the direction in which a table with ids of images and of captions is read, where none is stated.
+        both: the direction in which a table with ids of images and of captions is read, if none is stated.
         part: of a file with the predictions of several test sets: the subset or the split, or both.
 
     Raises:
@@ -432,7 +432,7 @@ def _before_others(lists: pd.DataFrame, end: int) -> Any:
 
 
 def _number(value: Any, kind: Kind) -> float:
-    """The number of a pair, NaN where it is none; true and false are grades of 1 and 0."""
+    """The number of a pair, NaN if it is none; true and false are grades of 1 and 0."""
     if kind is JUDGED and isinstance(value, str) and value.strip().lower() in _BOOLEANS:
         return _BOOLEANS[value.strip().lower()]
     try:

@@ -193,7 +193,7 @@ class GradedValues:
     """The values of one graded metric of the queries of one side, averaged per fold, then over folds.
 
     Attributes:
-        values: (query,) float64, NaN where the metric is undefined.
+        values: (query,) float64, NaN if the metric is undefined.
         rankings: of these queries, one after the other: one ranking, or one per fold.
         influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
     """

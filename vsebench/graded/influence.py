@@ -67,7 +67,7 @@ class Out:
     Sums are integers, in multiples of a small unit, so that they do not depend on the order of addition.
 
     Attributes:
-        values: metric -> (query,) float64, NaN where it is undefined.
+        values: metric -> (query,) float64, NaN if it is undefined.
     """
 
     def __init__(self, ranking: Ranking):
@@ -101,7 +101,7 @@ class Out:
         Args:
             metrics: of the columns.
             query, image: (pair,) int64 positions of queries in the ranking, and indices of images of the split.
-            added: (pair, metric) float64; NaN where the metric is undefined with or without the image, counts as 0.
+            added: (pair, metric) float64; NaN if the metric is undefined with or without the image, counts as 0.
         """
         place = self.half[query] * self._sums[metrics[0]].shape[1] + image
         for i, m in enumerate(metrics):
@@ -142,7 +142,7 @@ class Out:
                 self._too_large.add(m)
 
     def influence(self, metric: Metric) -> Float | None:
-        """(2, image) float64 influences on the mean, from each half of the query images; None where not computed."""
+        """(2, image) float64 influences on the mean, from each half of the query images; None if not computed."""
         if metric not in self._sums or metric in self._too_large:
             return None
         sampled = int(((self.place < self.queries(metric)) & ~np.isnan(self.values[metric])).sum())
@@ -194,7 +194,7 @@ def _distinct(images: Int, query_image: Int) -> tuple[Int, Int]:
 
     Args:
         images: (query, width) int64 images of items, -1 for none.
-        own: (query,) int64 image of every query.
+        query_image: (query,) int64 image of every query.
     """
     ordered = np.sort(images, axis=1)
     new = np.ones(ordered.shape, np.bool_)

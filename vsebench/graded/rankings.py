@@ -27,7 +27,7 @@ class Ranking:
 
     Attributes:
         test: the items.
-        side: 0 where the queries are the rows (images), 1 where they are the columns (captions).
+        side: 0 if the queries are the rows (images), 1 if they are the columns (captions).
         items: (row,) and (column,) int64 indices of those that take part, ascending.
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
@@ -73,7 +73,7 @@ class Ranking:
 
     @cached_property
     def image_at(self) -> Int:
-        """(gallery + 1,) int64: the image of the item at a position; -1 behind the last, where no item is."""
+        """(gallery + 1,) int64: the image of the item at a position; -1 behind the last item."""
         return np.append(self.image_of[1], -1)
 
     @cached_property
@@ -91,7 +91,7 @@ class Ranking:
 
     @cached_property
     def spare(self) -> int:
-        """How many items of the gallery an image has at most; 0 where no image is left out."""
+        """How many items of the gallery an image has at most; 0 if no image is left out."""
         return int(np.bincount(self.image_of[1]).max(initial=0)) if self.influence else 0
 
     @cached_property

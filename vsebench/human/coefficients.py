@@ -59,7 +59,7 @@ class Points:
         return np.unique(self.x, return_inverse=True)[1], np.unique(self.y, return_inverse=True)[1]
 
     def values(self) -> Float:
-        """(3,) float64 Pearson, Spearman and Kendall of all points; NaN where a column is constant."""
+        """(3,) float64 Pearson, Spearman and Kendall of all points; NaN if a column is constant."""
         from scipy import stats
 
         if not all(level.any() for level in self.levels):
@@ -70,7 +70,7 @@ class Points:
         )
 
     def without(self, cluster: Int) -> Float:
-        """(3, cluster) float64 Pearson, Spearman and Kendall without each cluster; NaN where a column is constant.
+        """(3, cluster) float64 Pearson, Spearman and Kendall without each cluster; NaN if a column is constant.
 
         Args:
             cluster: (point,) int64 index of the cluster of a point; every index up to the largest has a point.
@@ -82,7 +82,7 @@ class Points:
         return found
 
     def spearman(self, some: Int) -> float:
-        """Spearman's rho of some points, (point,) int64 indices; NaN where a column is constant."""
+        """Spearman's rho of some points, (point,) int64 indices; NaN if a column is constant."""
         ranks = [_net(level[some], None)[level[some]] for level in self.levels]
         xx, yy, xy = ((a * b).sum() for a, b in ((ranks[0],) * 2, (ranks[1],) * 2, ranks))
         return float(xy / np.sqrt(xx) / np.sqrt(yy)) if xx and yy else np.nan
@@ -134,7 +134,7 @@ def agreement(
     Args:
         pair: (point,) int64 number of the pair from 0; the judges of one pair stay together.
         image: (point,) int64 number of the image; any numbers.
-        level: of the intervals in percent; None for no intervals. There is none where one cluster decides whether a
+        level: of the intervals in percent; None for no intervals. There is none if one cluster decides whether a
             coefficient is defined.
         over: what the jackknife leaves out: ``images``, all points of an image together, as they are not independent;
             or ``pairs``.
@@ -159,7 +159,7 @@ def agreement(
 
 
 def interval(value: float, without: Float, confidence: float) -> tuple[float, float] | None:
-    """The jackknife interval of a correlation on Fisher's scale; None where it is undefined without some cluster.
+    """The jackknife interval of a correlation on Fisher's scale; None if it is undefined without some cluster.
 
     Args:
         value: of all points.

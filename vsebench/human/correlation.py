@@ -26,7 +26,7 @@ class Row:
         relevance: which values.
         pairs, points: how many pairs, and points (a pair with three judges is three).
         tau: variant of Kendall's coefficient.
-        coefficients: ``pearson``, ``spearman`` and ``kendall``, from -1 to 1; None where a column is constant.
+        coefficients: ``pearson``, ``spearman`` and ``kendall``, from -1 to 1; None if a column is constant.
         sampled: of a model on all pairs of CxC, see ``human.models``.
     """
 

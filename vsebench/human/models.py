@@ -77,7 +77,7 @@ def model_rows(
 
 
 def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0) -> Value | None:
-    """Spearman's rho over samples of half of the queries; None where no sample has one.
+    """Spearman's rho over samples of half of the queries; None if no sample has one.
 
     Args:
         task: the rated pairs, with one human score each.

@@ -1,8 +1,8 @@
 """Declaring a metric: the facts are data on a function, and the metric's name parses back.
 
-A metric reads one of four observations. Where its function takes ``ranks``, it reads where the relevant items landed
-(``types.Ranks``). Where it takes ``judged``, it reads where the judged items landed, whatever their grade. Where it
-takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Where it takes ``occurrences``, it
+A metric reads one of four observations. If its function takes ``ranks``, it reads where the relevant items landed
+(``types.Ranks``). If it takes ``judged``, it reads where the judged items landed, whatever their grade. If it
+takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. If it takes ``occurrences``, it
 reads how many queries have every item among their first k, and no relevance. All are declared by ``metric``, sums of
 metrics by ``metric_sum``, and all of them are in one table.
 
@@ -238,7 +238,7 @@ def metric(
 
     A function of ``ranks``, its own options (and ``k`` if the template has one) returns values (judged,). A function of
     ``occurrences``, (gallery,) int64, returns the value. A function of
-    fields of ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the
+    fields of ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN if the
     metric is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
     queries and candidates.
 

@@ -33,7 +33,7 @@ class GradedRanking:
         ideal: (query, ideal depth), the largest gains among the candidates, descending; 0 behind the last.
         pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives, which have
             gains above 0. Or (query, depth) float64, the mean of that over the items tied with it.
-        pseudo_positives: (query,) int64, number of pseudo-positives; at least 1 where a query has candidates.
+        pseudo_positives: (query,) int64, number of pseudo-positives; at least 1 if a query has candidates.
         gain_order: the ranks of the retrieved items in descending order of their gains.
         distance: (query, depth) float64 label distances of the retrieved items, for gains made from distances.
     """

@@ -76,7 +76,7 @@ def r_precision(ranks: Ranks) -> Float:
     alone="R@1",
 )
 def map_at_r(ranks: Ranks) -> Float:
-    """Mean over r = 1..R of precision@r, counted only where the r-th item is relevant.
+    """Mean over r = 1..R of precision@r, counted only if the r-th item is relevant.
 
     R is the query's own number of relevant items, so a perfect ranking scores 1 whatever R is. Relevant items
     below place R contribute nothing, which is the difference from average precision.
@@ -116,7 +116,7 @@ def average_precision_at(ranks: Ranks, k: int, over: str) -> Float:
 
     With ``over=min`` a perfect top k is 1, as in CIRCO, sentence-transformers and MMEB. With ``over=found`` the sum is
     divided by the number of relevant items that the top k has, as code of cross-modal retrieval by class labels does
-    (mAP@50) and torchmetrics with ``top_k``; 0 where it has none. Such values grow when fewer relevant items are found.
+    (mAP@50) and torchmetrics with ``top_k``; 0 if it has none. Such values grow when fewer relevant items are found.
     """
     relevance = ranks.relevance
     total = _precisions(ranks, np.full(len(relevance.queries), k))

@@ -81,7 +81,7 @@ def _place_in_run(same: Bool) -> Int:
 
 
 def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
-    """(query, ks) tau from pair counts; NaN where it is undefined: fewer than two items, or for tau-b and tau-c
+    """(query, ks) tau from pair counts; NaN if it is undefined: fewer than two items, or for tau-b and tau-c
     where all scores or all gains are equal.
 
     Args:

@@ -30,7 +30,7 @@ def differ_in_k(metric: Metric) -> tuple[Any, ...]:
 
 
 def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
-    """(query, metric) float64 values of metrics that differ in k alone; NaN where one is undefined.
+    """(query, metric) float64 values of metrics that differ in k alone; NaN if one is undefined.
 
     Raises:
         BadInput: a gain is lower than the metrics allow, or is not that of a label distance where one is needed.

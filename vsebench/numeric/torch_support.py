@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
-    """``work(share)``, and once again with less at a time where the device has too little memory.
+    """``work(share)``, and once again with less at a time if the device has too little memory.
 
     Args:
         device: the device, or its name.

@@ -86,7 +86,7 @@ def _check(named: Named, open_clip: Any) -> None:
                 raise UsageError(f"unknown weights '{named.weights}' of {named.name}", fix=fix)
             raise unknown(f"weights of {named.name}", named.weights, tags)
         return
-    # open_clip only warns, and the vectors are worse. Where the other variant has no such weights, its table is wrong.
+    # open_clip only warns, and the vectors are worse. If the other variant has no such weights, its table is wrong.
     other = (
         named.name.removesuffix(QUICKGELU_ENDING)
         if named.name.endswith(QUICKGELU_ENDING)

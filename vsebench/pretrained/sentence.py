@@ -89,7 +89,7 @@ def _revision(name: str) -> str:
 
 
 def _preprocess(model: Any) -> dict[str, Any]:
-    """The settings of the image processor; empty where the model does not show them."""
+    """The settings of the image processor; empty if the model does not show them."""
     processor = getattr(model[0], "processor", None)
     settings: dict[str, Any] = getattr(getattr(processor, "image_processor", processor), "to_dict", dict)()
     return {key: value for key, value in settings.items() if isinstance(value, (str, int, float, bool, list, dict))}

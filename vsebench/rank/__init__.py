@@ -13,7 +13,7 @@ rows of a scorer; for the other direction they are those of its transpose, ``sco
       order.listed, tops.place                  instead of counting: more than 64 relevant items, or allowed ones alone
       ranks.ranks_from_counts                   ranks under a tie rule
 
-    order.Lists                                 lists from the tiles that are counted, where they are shallow
+    order.Lists                                 lists from the tiles that are counted, if they are shallow
     order.top_lists(scorer, k)                  else the top of every ranking, in threads
       order.listed(scorer, queries, k, among)   the k best candidates of some queries, also for graded metrics
       order.order(scorer, queries, k)           the k best of all items

@@ -69,7 +69,7 @@ class Backend:
 
 
 def about_device(name: str) -> dict[str, str]:
-    """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty where it uses none.
+    """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty if it uses none.
 
     Args:
         name: of ``chosen``.
@@ -175,7 +175,7 @@ def check(name: str, here: bool = True) -> None:
 def chosen(name: str) -> tuple[str, str]:
     """The name of the back-end that will be used, with its device where it has one, and why.
 
-    ``auto`` takes torch where it finds a GPU that works. Torch is imported only where the driver of a GPU is found.
+    ``auto`` takes torch where it finds a GPU that works. Torch is imported only if the driver of a GPU is found.
 
     Args:
         name: of a back-end, or ``auto``.

@@ -8,7 +8,7 @@
   first item of a query of the bank; the others keep their order.
 - ``dsl``: dual softmax (Cheng et al., 2021): a score times ``exp(beta s(q, g)) / sum_b exp(beta s(b, g))``.
 
-Each reads the scores of a bank of queries with the gallery. Where the test queries are the bank, a correction is
+Each reads the scores of a bank of queries with the gallery. If the test queries are the bank, a correction is
 transductive: the ranking of a query depends on the other test queries.
 
 The first two are offsets of the items, so vectors stay vectors (``sums``); the third is a matrix in memory.

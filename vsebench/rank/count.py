@@ -499,7 +499,7 @@ def observe(
         order: of another back-end.
         needed: up to which rank relevant items have one, in lists of ``order`` (``Order.deepest``) among all items and
             not under the tie rule ``expected``; None where ranks are counted.
-        among: the candidates of the lists, which are shorter where a query has fewer; targets have their own.
+        among: the candidates of the lists, which are shorter if a query has fewer; targets have their own.
 
     Raises:
         UsageError, BadInput: as ``count`` and ``order.top_lists``.

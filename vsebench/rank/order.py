@@ -316,7 +316,7 @@ def listed(
     scorer: Scorer, queries: Int, k: int, among: Candidates = EVERYTHING, by: Order | None = None,
     gallery: Int | None = None,
 ) -> Tops:  # fmt: skip
-    """The k best candidates of some queries, in canonical order; shorter lists where a query has fewer.
+    """The k best candidates of some queries, in canonical order; shorter lists if a query has fewer.
 
     Galleries are ordered as deep as needed to leave out what is no candidate. Allowed items are scored pair by pair.
 
@@ -473,7 +473,7 @@ def _trimmed(found: Found) -> Found:
 
 
 def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vectors | None]:
-    """What can be among the k best of some parts of a gallery, and their least score, None where there are not k."""
+    """What can be among the k best of some parts of a gallery, and their least score, None if there are not k."""
     from ..numeric import sort_kernels
 
     if len(parts) == 1:

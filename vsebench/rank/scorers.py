@@ -43,7 +43,7 @@ def product_bound(dim: int) -> float:
 def underflow_bound(dim: int) -> float:
     """What a float32 inner product can lose in addition, where terms or sums are below the normal range.
 
-    At most the smallest normal number for a factor, a product and a sum of each term: also where the processor is set
+    At most the smallest normal number for a factor, a product and a sum of each term: also if the processor is set
     to replace such numbers by zero.
     """
     return 3 * dim * 2.0**-126
@@ -246,7 +246,7 @@ class Dot:
         return found
 
     def take(self, rows: Some, columns: Some) -> Dot:
-        """The scores of some rows with some columns; vectors are copied only where they are not consecutive."""
+        """The scores of some rows with some columns; vectors are copied only if they are not consecutive."""
         rows, columns = _range(rows), _range(columns)
         if _complete(rows, columns, self.shape):
             return self

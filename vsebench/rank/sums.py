@@ -97,7 +97,7 @@ def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors
 
 
 def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
-    """Vectors times their scales, in float32, and what is left of them, None where nothing is."""
+    """Vectors times their scales, in float32, and what is left of them, None if nothing is."""
     if scale is None:
         return x, None
     high, low = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)

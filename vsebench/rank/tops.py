@@ -69,7 +69,7 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
 
 
 def _find(keys: Int, wanted: Int, size: int) -> Int:
-    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 where they are not there."""
+    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 if they are not there."""
     if len(keys) == size:  # complete orders
         place = np.empty(size, np.int64)
         place[keys] = np.arange(size)
@@ -96,7 +96,7 @@ def is_candidate(candidates: Candidates, queries: Int, items: Int) -> Bool:
 
 
 def sizes(candidates: Candidates, queries: Int, gallery: int) -> Int:
-    """(query,) int64, how many candidates queries have, or more where there are several limits."""
+    """(query,) int64, how many candidates queries have, or more if there are several limits."""
     size = np.full(len(queries), gallery)
     if candidates.fold is not None:
         fold = candidates.fold[0][queries]

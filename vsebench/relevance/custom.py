@@ -207,7 +207,7 @@ def _identity(both: Both[Grades], test: TestSet) -> str:
 
 
 def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str, test: TestSet) -> list[str]:
-    """One note on rows and columns as queries, of each (how many, of how many); none where there are none."""
+    """One note on rows and columns as queries, of each (how many, of how many); none if there are none."""
     parts = [f"{k:,} of {n:,} {word}{side.plural}" for side, (k, n) in zip(test.sides, counts, strict=False) if k]
     return [f"{' and '.join(parts)} {meaning}"] if parts else []
 
@@ -278,7 +278,7 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
 
 
 def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
-    """(image, caption) 1 where the two share a class; the images and captions that have a label; and notes.
+    """(image, caption) 1 if the two share a class; the images and captions that have a label; and notes.
 
     Items without a label are no queries, and no positives.
 

@@ -105,7 +105,7 @@ class Gains:
         shape: (queries, gallery).
         values: computes them; indices are checked here.
         lowest: the smallest gain, or a lower bound, when it is known without computing every pair; else None.
-        rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours.
+        rows_affordable: whether ``rows`` may be called; False if all pairs of this split would take hours.
         of_judgements: every gain is 0 or 1: these are judgements, among which no m items have the largest gains.
         negative_is_zero: whether gains below zero count as zero.
         no_queries: (query,) bool, the queries that no metric has a value of, and those of ``T``; None without any.

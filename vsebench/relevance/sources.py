@@ -48,7 +48,7 @@ class Source:
         splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         notes: what was decided when judgements were read.
-        low, high: range of a gain; None where there is no bound.
+        low, high: range of a gain; None if there is no bound.
         settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.

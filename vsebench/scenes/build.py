@@ -146,7 +146,7 @@ def build(settings: Settings, *, replace: bool = False, progress: Progress | Non
         raise UsageError(what, fix="give numbers with fewer digits")
     folder = folder_of(name)
     if not replace and _is_built(name) and not _unstored(name):
-        return folder  # also where nothing can be written
+        return folder  # also if nothing can be written
     try:
         make_folder(root())
         with locked(lock_of(name), f"'{name}' is being built"):
@@ -267,7 +267,7 @@ def _unstored(name: str) -> list[Part]:
     for part in PARTS:
         try:
             declaration(split_name(name, part))
-        except BadInput:  # also where there is no file
+        except BadInput:  # also if there is no file
             found.append(part)
     return found
 

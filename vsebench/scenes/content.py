@@ -87,7 +87,7 @@ def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
         distinct = len({mention.attributes for mention in other.mentions}) == len(other.mentions)
         if distinct and matched(other, scene) < other.count:
             return other
-    # No replaced fact may be false: "a small shape", where there are small and large ones.
+    # No replaced fact may be false: "a small shape", if there are small and large ones.
     return replace(facts, background=_other(scene.background, len(BACKGROUNDS), draws))
 
 

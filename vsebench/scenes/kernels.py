@@ -194,7 +194,7 @@ def _relation(strip, facts, c, k, meant, related):
         strip, facts, c: as for ``_matched``.
         k: index of the relation.
         meant: (mention, group, scene) int8, the sets of groups that the mentions mean.
-        related: (relation, group, group, scene) int8; of ``k`` filled with 1 where all groups of one set have the
+        related: (relation, group, group, scene) int8; of ``k`` filled with 1 if all groups of one set have the
             relation to all of the other, else 0.
     """
     at = FACTS_RELATIONS + 3 * k

@@ -186,7 +186,7 @@ def _noun_phrases(facts: Facts, clause: bool, draws: Draws) -> list[str]:
         dots.add(0)
     if count - stated == 1:
         dots.add(stated)
-    # Where a plural without "some" can only be read so: "red stars and hearts" could be read as red hearts.
+    # If a plural without "some" can only be read so: "red stars and hearts" could be read as red hearts.
     bare = {*range(related + 1), stated}
     chosen: Chosen = {}
     return [_noun_phrase(m, n in dots, n in bare, chosen, draws) for n, m in enumerate(facts.mentions)]

@@ -229,7 +229,7 @@ class Tables(SetSource):
         return DECLARED[name] if name in DECLARED else super().declared(name)
 
     def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
-        """From the cache, else from the packages that hold the split; raises MissingPackage where there are none."""
+        """From the cache, else from the packages that hold the split; raises MissingPackage if there are none."""
         path = stored_path(split.built_as)
         if path.exists() or split.order == "file":
             return restore(path, captions=captions, again=self.again(split.name))

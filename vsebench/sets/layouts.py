@@ -59,7 +59,7 @@ def find(source: Path, *patterns: str) -> Path | None:
 
 
 def require(source: Path, *patterns: str) -> Path:
-    """As ``find``; raises BadInput where there is no such file."""
+    """As ``find``; raises BadInput if there is no such file."""
     found = find(source, *patterns)
     if found is None:
         raise BadInput(f"holds no {' or '.join(patterns)}", where=source if is_folder(source) else source.parent)
@@ -96,7 +96,7 @@ def records(
         each: every one of ``captions`` holds a caption.
         inside: the field of a JSON document that holds the records.
         beside: another such field, with records that complete those of the same item, such as its part.
-        part: the value of ``split`` in the records of the test set; empty where they have no such field.
+        part: the value of ``split`` in the records of the test set; empty if they have no such field.
         first: the test set consists of so many records at the beginning.
         joined: all captions of an item are one, a paragraph.
     """
@@ -148,7 +148,7 @@ def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
 
 
 def _value(record: Any, field: str) -> Any:
-    """The value of a field, which may lie inside others; None where there is none."""
+    """The value of a field, which may lie inside others; None if there is none."""
     if isinstance(record, Mapping) and field in record:
         return record[field]
     step, dot, rest = field.partition(".")

@@ -50,7 +50,7 @@ class Matched:
 
     Attributes:
         split: the items.
-        rows: (image,) and (caption,) int64 row of every item, None where the rows are in the order of the split.
+        rows: (image,) and (caption,) int64 row of every item, None if the rows are in the order of the split.
     """
 
     split: TestSet

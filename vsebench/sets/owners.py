@@ -39,7 +39,7 @@ def suggestion(n_image: int, n_text: int) -> str:
     )
 
 
-Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None where it is the index
+Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None if it is the index
 
 
 def in_one_order(splits: Sequence[TestSet]) -> TestSet:
@@ -67,7 +67,7 @@ def with_places(split: TestSet, rows: Rows) -> TestSet:
 
 
 def order(test: TestSet, side: str) -> Int | None:
-    """(item,) int64: the row of every item among rows without ids; None where it is the index of the item.
+    """(item,) int64: the row of every item among rows without ids; None if it is the index of the item.
 
     Raises:
         BadInput: no order is known.
@@ -81,7 +81,7 @@ def order(test: TestSet, side: str) -> Int | None:
 
 
 def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
-    """A note on the order in which rows without ids are read; empty where all have ids.
+    """A note on the order in which rows without ids are read; empty if all have ids.
 
     Args:
         what: what has them, such as the name of a file.

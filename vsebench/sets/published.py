@@ -31,7 +31,7 @@ class PublishedSet:
     Attributes:
         name: the name on the command line.
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
-        images: number of images, those without a caption included; None where it is not known.
+        images: number of images, those without a caption included; None if it is not known.
         captions: number of captions, of a language where there are languages; None likewise.
         names: the usual names of its files, with ``{}`` for the language, and where they come from.
         layout: what they look like, and their reader.
@@ -40,7 +40,7 @@ class PublishedSet:
         licence: what its source states.
         others: how many of the images have no caption: candidates that belong to no query.
         languages: codes as the files have them.
-        sha256: ``rows_sha256`` of the ids, without languages; empty where the real files were not at hand.
+        sha256: ``rows_sha256`` of the ids, without languages; empty if the real files were not at hand.
         warning: of every report on it.
     """
 

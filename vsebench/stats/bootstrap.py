@@ -29,7 +29,7 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
             where they are compared with each other.
 
     Returns:
-        (resample, column + sum) float64; NaN where a resample has no query of a metric.
+        (resample, column + sum) float64; NaN if a resample has no query of a metric.
     """
     word = np.uint64(seed)
     out = np.empty((resamples, ready.width))

@@ -46,7 +46,7 @@ class Column:
         image: (query,) int64, the image each query belongs to.
         folded: the value is the mean over folds of the value inside a fold.
         median: the value is floor(median), as for MedR, instead of the mean; it is not resampled.
-        influence: (2, image) float64 of the images as candidates, see ``scaled``; None where it is not known.
+        influence: (2, image) float64 of the images as candidates, see ``scaled``; None if it is not known.
     """
 
     values: Float
@@ -119,10 +119,10 @@ def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
     Args:
         ready: the columns.
         plain: (block, image) float64 integer weights, for columns over all images.
-        folded: (block, image) weights for folded columns; None where there are none.
+        folded: (block, image) weights for folded columns; None if there are none.
 
     Returns:
-        (block, column + sum) float64. A fold without queries is left out of the mean over folds; NaN where no query is
+        (block, column + sum) float64. A fold without queries is left out of the mean over folds; NaN if no query is
         left at all, and for medians and sums of them.
     """
     out = np.full((len(plain), ready.width), np.nan)
@@ -187,7 +187,7 @@ def influence(columns: Sequence[Column], counts: Sequence[float], population: Po
         population: the images.
 
     Returns:
-        None where a column has no influences.
+        None if a column has no influences.
     """
     known = [count * c.influence for c, count in zip(columns, counts, strict=True) if c.influence is not None]
     if len(known) < len(columns) or not known:
@@ -198,7 +198,7 @@ def influence(columns: Sequence[Column], counts: Sequence[float], population: Po
 
 
 def scaled(direct: Float, halves: Float, edges: Int) -> Float:
-    """(image,) float64 influences, in a scale in which own + influences has the variance of the mean.
+    """(image,) float64 influences, in a scale in which direct + influences has the variance of the mean.
 
     Let n images be the queries (with their captions) and the candidates, o_i what the queries of image i contribute to
     the mean, and g_j the influence of image j as a candidate on the queries of all others (``graded.influence``). The
@@ -213,7 +213,7 @@ def scaled(direct: Float, halves: Float, edges: Int) -> Float:
     which is at least that of the queries alone.
 
     Args:
-        own: (image,) what the queries of an image contribute to the mean, less the mean contribution.
+        direct: (image,) what the queries of an image contribute to the mean, less the mean contribution.
         halves: (2, image) influences as candidates, from two halves of the query images.
         edges: (stratum + 1,) int64 where folds of images begin and end; resamples are drawn within them.
     """

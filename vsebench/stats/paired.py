@@ -226,7 +226,7 @@ def permutation_test_of_runs(
 
 @functools.lru_cache(maxsize=16)
 def _divisions(first: int, second: int, permutations: int, seed: int) -> tuple[Float, bool]:
-    """(division, run) 1 where a run is one of the ``first``, else 0; and whether these are all divisions."""
+    """(division, run) 1 if a run is one of the ``first``, else 0; and whether these are all divisions."""
     runs, number = first + second, math.comb(first + second, first)
     exact = number <= permutations
     if exact:

@@ -29,7 +29,7 @@ def orders(values: Float) -> Float:
 
 
 def tau_b(preferred: Float) -> Float:
-    """(..., metric, metric) float64 Kendall's tau-b between the rankings of the systems; NaN where it is undefined.
+    """(..., metric, metric) float64 Kendall's tau-b between the rankings of the systems; NaN if it is undefined.
 
     (concordant - discordant) / sqrt(pairs that one metric orders x pairs that the other orders).
     Kendall, The Treatment of Ties in Ranking Problems, 1945.
@@ -69,7 +69,7 @@ def disagreement(first: Float, second: Float) -> tuple[Float, Int]:
         first, second: (system, query) float64 oriented values of the two metrics.
 
     Returns:
-        (query,) float64 disagreement, 0 where no pair of systems is ordered in opposite ways; and (query,) int64, the
+        (query,) float64 disagreement, 0 if no pair of systems is ordered in opposite ways; and (query,) int64, the
         number of pairs that are.
     """
     queries = first.shape[1]

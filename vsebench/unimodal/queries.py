@@ -44,7 +44,7 @@ class Selection:
         return len(self.gallery) - self.kept
 
     def self_index(self, rows: slice) -> Int | None:
-        """(query,) gallery indices of some of the queries themselves, None where they are not in it."""
+        """(query,) gallery indices of some of the queries themselves, None if they are not in it."""
         return self.queries[rows] if self.kept else None
 
 

@@ -45,7 +45,7 @@ def caption_rows(
 ):  # fmt: skip
     """Values of captions with every image; fills ``out[c - first]`` (image,) float32.
 
-    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 where there are none.
+    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 if there are none.
     ``spare`` (frequent feature, image) and ``total`` (image,) float64 are overwritten.
     """
     for c in captions:

@@ -160,7 +160,7 @@ def unit_rows(vectors: npt.NDArray[Any]) -> Float:
 
 
 def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
-    """(caption,) the product of every caption with the other captions of its image; 0 where there is none."""
+    """(caption,) the product of every caption with the other captions of its image; 0 if there is none."""
     out = np.zeros(len(vectors))
     members = np.argsort(image_of, kind="stable")
     for captions in np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1):

@@ -35,7 +35,7 @@ class Postings(Values):
 
     Attributes:
         tuples: (caption, distinct tuple) float32, how often the caption's graph has the tuple.
-        matches: (distinct tuple, image) float32, 1 where the graph of the image's captions has a matching tuple.
+        matches: (distinct tuple, image) float32, 1 if the graph of the image's captions has a matching tuple.
         caption_size: (caption,) float32, number of tuples in the caption's graph.
         image_size: (image,) float32, number of tuples in the graph of all captions of the image.
     """
@@ -66,7 +66,7 @@ class Postings(Values):
         return out
 
     def _f(self, by_image: bool, queries: Any) -> Vectors:
-        """(query, gallery) float32 2 tp / (|candidate| + |reference|) of some queries, 0 where nothing matches."""
+        """(query, gallery) float32 2 tp / (|candidate| + |reference|) of some queries, 0 if nothing matches."""
         tuples, matches = self._of_images if by_image else (self.tuples, self.matches)
         sizes = self.image_size, self.caption_size
         size, gallery = sizes if by_image else sizes[::-1]
@@ -158,7 +158,7 @@ def distinct(tuples: Int32, n_concept: int) -> tuple[Int32, Int]:
 
 
 def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
-    """(left, right) float32, 1 where a tuple of (left, 3) matches one of (right, 3): equal size, all elements similar.
+    """(left, right) float32, 1 if a tuple of (left, 3) matches one of (right, 3): equal size, all elements similar.
 
     The candidates for a tuple are those that are similar in its rarest element, so that few are compared.
     """

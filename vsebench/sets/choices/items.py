@@ -116,7 +116,7 @@ class ChoiceSet:
         )
 
     def of_captions(self, values: Sequence[float] | Float) -> Float:
-        """(item, caption) float64: a value for each caption of ``split``, NaN where an item has fewer captions."""
+        """(item, caption) float64: a value for each caption of ``split``, NaN if an item has fewer captions."""
         out = np.full(self.exists.shape, np.nan)
         out[self.exists] = values
         return out
