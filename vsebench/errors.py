@@ -50,7 +50,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def csv_cell(value: object) -> object:
-    """A value as a cell of CSV: printable, and with an apostrophe where a spreadsheet would take it for a formula.
+    """A value as a cell of CSV: printable, and with an apostrophe if a spreadsheet would read it as a formula.
 
     Numbers, also negative ones that are text, and a dash alone stay as they are.
     """

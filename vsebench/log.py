@@ -1,6 +1,6 @@
 """Notes and warnings of a run: one channel from where something is decided to the report.
 
-Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`` collects what is said inside it::
+Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`` collects these notes and warnings::
 
     with logged() as log:
         data = read(...)          # note("no image ids: rows are assumed to be in the order of coco-5k")
@@ -24,10 +24,10 @@ WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 @dataclass(frozen=True)
 class Log:
-    """What was said, each sentence once.
+    """The notes and warnings so far, each sentence once.
 
     Attributes:
-        weights: the weight of every note, in the order in which they were said first.
+        weights: the weight of every note, in the order of first occurrence.
         warnings: what may be wrong.
     """
 
@@ -55,7 +55,7 @@ def logged() -> Iterator[Log]:
 
 @contextmanager
 def about(subject: str) -> Iterator[None]:
-    """Say everything that is said inside with its subject, notes as details: ``cider: one image has no captions``."""
+    """Prefix inner notes and warnings with a subject, notes as details: ``cider: one image has no captions``."""
     with logged() as log:
         yield
     note(*(f"{subject}: {sentence}" for sentence in log.notes), weight="detail")
@@ -63,15 +63,15 @@ def about(subject: str) -> Iterator[None]:
 
 
 def collected() -> Log:
-    """What has been collected so far; nothing outside of ``logged``."""
+    """The notes and warnings collected so far; empty outside ``logged``."""
     return _CURRENT.get() or Log()
 
 
 def note(*sentences: str, weight: Weight = "decision") -> None:
-    """Say what was decided, one sentence each; empty ones are none.
+    """Add notes, one sentence each; empty sentences are ignored.
 
     Args:
-        sentences: what is said.
+        sentences: the notes.
         weight: ``result`` for what a step gained or left out, ``decision`` for what numbers depend on, ``detail`` for
             what explains them. Commands print the first notes in this order.
     """

@@ -40,7 +40,7 @@ def read(data: Input, request: Request) -> Input:
 
     Raises:
         BadInput, MissingPackage: a file cannot be read, or is not of this test set.
-        UsageError: the item with the id of a query, where ids do not say which it is.
+        UsageError: ``self`` if ids do not determine the item of a query.
     """
     allowed, only = _stored("candidates", request.candidates, data)
     excluded, without = _stored("exclude", request.exclude, data)
@@ -144,7 +144,7 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
 
 
 def _itself(data: Input) -> Pairs:
-    """The pairs of a query and the item that has its id; raises UsageError where ids do not say which that is."""
+    """The pairs of a query and the item that has its id; raises UsageError if ids do not determine it."""
     split, named = data.split, spell("exclude", SELF_ID)
     if len(data.directions) > 1 or not (split.one_way or data.judged is not None):
         what = f"{named} does not apply to {split.rows.plural} and {split.columns.plural}"

@@ -410,7 +410,7 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """Write the arrays of a shard; raises DiskError where the cache cannot be written, or no space is left."""
+    """Write the arrays of a shard; raises DiskError if the cache cannot be written, or no space is left."""
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, *arrays)
 

@@ -285,7 +285,7 @@ def _runs(named: Sequence[Given], request: Request) -> list[Pairs]:
 
 
 def _of_rows(pairs: Pairs, request: Request) -> Pairs:
-    """A run, with ids if it has rows: those that are given, those of a split in its order, or the numbers of rows.
+    """A run; rows get ids: the given ids, the ids of a split in its order, or row numbers.
 
     Raises UsageError or BadInput.
     """
@@ -324,7 +324,7 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
 def _split_of(
     runs: list[Pairs], request: Request, split: TestSet | str | None
 ) -> tuple[TestSet | str, list[Pairs], Judged | None]:
-    """The split of retrieved lists; if they are of none, what the judgements that are given make of them."""
+    """The split of retrieved lists; without a split, the test set made from the given judgements."""
     chosen = request.judgements
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None

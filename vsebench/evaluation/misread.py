@@ -49,7 +49,7 @@ class Sample:
             of their rankings.
         units: (unit,) int64 place of the first query of every unit: an image and its captions, or a query alone if
             the image of a caption is not known.
-        best: (query,) float64 rank of the first own item, the mean of its ranks where it ties.
+        best: (query,) float64 rank of the first positive, the mean of its ranks if it ties.
         mean: (query,) float64 mean over the own items of (rank - 1/2) / gallery, uniform at chance.
         size: (query,) int64 number of own items.
         depth: (query,) int64 known length of the ranking; ranks beyond it are the mean of those that remain.
@@ -124,7 +124,7 @@ def of_mean(excess: Float) -> tuple[float, float]:
 
 
 def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
-    """(item,) the ranks of some items by (gallery,) scores, means where they tie: a collapsed model is not perfect."""
+    """(item,) ranks of some items by (gallery,) scores, means over ties: a collapsed model is not perfect."""
     positive_scores = scores[items, None]
     return np.asarray(
         (scores > positive_scores).sum(axis=1) + ((scores == positive_scores).sum(axis=1) + 1) / 2, np.float64
@@ -132,7 +132,7 @@ def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
 
 
 class Positives:
-    """The own items of the queries of one direction.
+    """The positives of the queries of one direction.
 
     Args:
         relevance: of these queries.
@@ -155,13 +155,13 @@ class Positives:
         return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
 
     def items_of(self, queries: Int) -> list[Int]:
-        """The own items of these queries; every one must have some."""
+        """The positives of these queries; every query must have some."""
         start, found = self.relevance.indptr, np.searchsorted(self.relevance.queries, queries)
         return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
 
 
 def positives_by_image(split: TestSet, direction: Direction) -> Positives:
-    """The own items where the image of every text is known; raises UsageError where it is not."""
+    """The positives by ``image_of``; raises UsageError if the image of every text is not known."""
     return Positives(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
 
 
@@ -170,7 +170,7 @@ def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> 
 
     Args:
         data: scores or retrieved lists.
-        positives: the own items of the queries.
+        positives: of the queries.
         most: queries.
         wide: from float64 scores, which tell vectors apart that differ little.
     """
@@ -297,7 +297,7 @@ def suspect(data: Input, positives: Positives, order: bool = False) -> Suspicion
 
     Args:
         data: scores or retrieved lists.
-        positives: the own items of the queries.
+        positives: of the queries.
         order: rank the complete sample although a few queries have a good recall, test its parts, and try the orders of
             several processes and displaced rows.
     """

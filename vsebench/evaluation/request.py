@@ -255,7 +255,7 @@ def _parts(name: str, given: Any) -> list[Given]:
 
 
 def _of_each(name: str, given: Any) -> list[Given]:
-    """The files or arrays that an option gives by direction; raises UsageError where a direction is not given once."""
+    """The files or arrays that an option gives by direction; raises UsageError for a missing or repeated direction."""
     found = _parts(name, given)
     if len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
@@ -438,7 +438,7 @@ def _weight(combine: str) -> float | None:
 
 
 def _weights(text: str | None, systems: int) -> tuple[float, ...]:
-    """The weights of so many systems; raises UsageError where they are not as many, or not above 0."""
+    """The weights of so many systems; raises UsageError for another number of weights, or weights not above 0."""
     if text is None:
         return (1.0,) * systems
     weights, what = _finite(text), f"{spell('weights')} is '{printable(text[:60])}'"

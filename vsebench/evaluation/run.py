@@ -230,7 +230,7 @@ def evaluate(
 
 
 def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], str]:
-    """Rank, score and report, once more by numpy where a GPU fails that ``auto`` has chosen.
+    """Rank, score and report; repeat with numpy if a GPU chosen by ``auto`` fails.
 
     A GPU chosen by the user is not replaced: its error is raised.
 
@@ -242,7 +242,7 @@ def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Obs
         The report, the ranks and the top of the rankings, and the back-end that ranked.
     """
     misread.check(data, plan)
-    # Before all the work, which would be lost where the ratings are missing.
+    # Before all the work, which would be lost if the ratings are missing.
     within = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
     if plan.request.correction is not None:
         data = corrections.apply(data, plan)

@@ -172,7 +172,7 @@ def numbered(ids: Ids, base: int) -> Ids:
 
 
 def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
-    """Where ids are among the ids of another source.
+    """The positions of ids among the ids of another source.
 
     Ids are compared in Unicode NFC, without spaces around them. If one side has integers, digits of the other side are
     integers (``007``, ``7.0``). Only if no two ids are equal, folders, endings of media files, COCO prefixes and

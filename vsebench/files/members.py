@@ -127,7 +127,7 @@ def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
 
 
 def names_beside(member: Member, members: Sequence[Member], field: Field) -> list[Field]:
-    """The names that are ids, where a side has no others: strings, all different, as many as the rows of an array."""
+    """Names used as ids if a side has no ids: different strings, as many as the rows of an array."""
     stem = _SUFFIX.sub("", member.base)
     usual = (f"{member.base}_names", f"{stem}_names", *(NAMES if field is IMAGE_IDS else ()), "names")
     found = (m for name in usual for m in members if m.base == name)

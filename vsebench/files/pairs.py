@@ -104,7 +104,7 @@ class Pairs:
         where: the file, for messages.
         format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
         ended: how many lists end with -1.
-        notes: what was decided, one sentence each.
+        notes: decisions made in reading, one sentence each.
         doubt: why the lists may be in another order; empty if nothing says so.
         of_corpus: its columns are called query and corpus or document, not image and text.
         queries_from: ``all`` if every query has these items, ``rows`` if queries are row numbers, from 0.

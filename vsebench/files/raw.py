@@ -32,7 +32,7 @@ class Member:
         dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
         nbytes: memory that loading takes; 0 when the array is mapped from the file.
         load: reads the array, (shape), as stored; bfloat16 is converted to float32.
-        note: what was decided in reading it, one sentence.
+        note: a decision made in reading it, one sentence.
         sources: the files that have it, where these are not the file itself.
     """
 

@@ -251,7 +251,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
 
 
 def _encoder(members: Sequence[Member]) -> list[Member]:
-    """The string in which ``vsebench encode`` says which model the vectors are of; none if it is not there."""
+    """The model of the vectors as stored by ``vsebench encode``, if it is stored."""
     found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.nbytes < 1 << 20)
     return list(found)[:1]
 

@@ -432,7 +432,7 @@ def _before_others(lists: pd.DataFrame, end: int) -> Any:
 
 
 def _number(value: Any, kind: Kind) -> float:
-    """The number of a pair, NaN if it is none; true and false are grades of 1 and 0."""
+    """The number of a pair, NaN if it is not a number; true and false are grades of 1 and 0."""
     if kind is JUDGED and isinstance(value, str) and value.strip().lower() in _BOOLEANS:
         return _BOOLEANS[value.strip().lower()]
     try:

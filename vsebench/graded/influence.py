@@ -437,7 +437,7 @@ class Block:
         return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates, number)
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
-        """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
+        """The observations that the metrics of a group read, with the order of gains or pseudo-positives if needed."""
         ranking = found.ranking
         if "gain_order" in group.needs:
             ranking = replace(ranking, gain_order=gain_order(np.ascontiguousarray(ranking.gains), ranking.count))

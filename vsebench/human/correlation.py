@@ -60,7 +60,7 @@ def study(
         data: ``cxc`` or ``flickr8k``.
         rows: the correlations.
         gains: the settings of every relevance.
-        notes: what was decided.
+        notes: decisions made in reading.
         level: of the intervals in percent, or None without them.
         over: what the jackknife left out, one at a time.
         seed: of the samples of models.

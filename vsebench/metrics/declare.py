@@ -55,7 +55,7 @@ class UnknownMetric(UsageError):
 
 
 def without_mean() -> str:
-    """What to do about a metric whose mean over the orders of tied items is not known."""
+    """The fix for a metric without a known mean over the orders of tied items."""
     return f"leave it out, or use {spell('ties', 'index')}"
 
 
@@ -300,7 +300,7 @@ def metric_sum(
         template: the name, without a view.
         parts: names of the metrics that are added up, means over queries.
         formula, cite, aliases: as of ``metric``.
-        mean: divide the sum by the number of what is added up.
+        mean: divide the sum by the number of terms.
 
     Raises:
         UsageError: no parts, or one that is not a mean over queries.

@@ -81,7 +81,7 @@ def average_precision(ties: TieGroups) -> Float:
 def _average_precision(ties: TieGroups, depth: Int) -> Float:
     """The sum over the places up to ``depth`` of the chance of a relevant item, times the precision expected there.
 
-    Of the places before place j of a tie, (j - 1) (relevant - 1) / (tied - 1) are relevant if place j is.
+    Before place j of a tie, (j - 1) (relevant - 1) / (tied - 1) are relevant if place j is.
     """
     places = np.clip(depth - ties.above, 0, ties.tied)
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, int(depth.max(initial=0)) + 1))])

@@ -32,7 +32,7 @@ class GainOrder:
 
 
 def gain_order(gains: Vectors, count: Int) -> GainOrder:
-    """The order of ``gains`` (query, depth) float32, of which a query has ``count`` (query,).
+    """The order of ``gains`` (query, depth) float32; a query has ``count`` (query,) of them.
 
     Most gains of CIDEr-D and SPICE rows are zero; leaving out the items that share the smallest gain halves the sort.
     """

@@ -12,7 +12,7 @@ from ..numeric import compiled as nb
 def smallest(gains, count, least):
     """Fill ``least`` (query,) with the smallest gain of every query; return the number of gains equal to it.
 
-    ``gains`` is (query, depth) float32 without NaN, of which a query has ``count[query]``.
+    ``gains`` is (query, depth) float32 without NaN; a query has ``count[query]`` of them.
     """
     equal = 0
     for q in range(gains.shape[0]):

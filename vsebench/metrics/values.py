@@ -48,7 +48,7 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
 
 
 def linear(metric: Metric) -> Metric:
-    """The metric whose gain is the grade; another one only if that of a grade g is 2^g - 1."""
+    """The metric with the grade as its gain; unchanged if its gain of a grade g is not 2^g - 1."""
     return replace(metric, options=tuple(option for option in metric.options if option[0] != "gain"))
 
 

@@ -12,7 +12,7 @@ from ..errors import DeviceFault, DeviceMemory, first_line, is_of_torch
 from ..options import spell
 
 DIVISORS = (1, 8)  # batch sizes to try: complete, then an eighth if the device runs out of memory
-# Of errors that are no OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
+# Errors other than OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
 OUT_OF_MEMORY = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 Made = TypeVar("Made")
 
@@ -62,7 +62,7 @@ def device_faults(device: Any) -> Iterator[None]:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error of torch is want of memory."""
+    """Whether torch ran out of memory."""
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 

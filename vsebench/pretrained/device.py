@@ -37,7 +37,7 @@ def devices_of(name: str) -> list[str]:
     """The devices of a name: auto, cpu, cuda, all (the GPUs of this machine) or their numbers, as in 0,1.
 
     Raises:
-        UsageError: another name, or GPUs that torch does not find, or of different kinds, whose last bits differ.
+        UsageError: another name, GPUs that torch does not find, or GPUs of different kinds (their last bits differ).
     """
     import torch
 

@@ -48,8 +48,8 @@ class Encoded:
         images: (image, dim) float32 vectors of length 1, with their ids.
         captions: (caption, dim) float32 vectors of length 1, with their ids.
         split: the ids, the strings, and the image of every caption.
-        about: the model, its weights, its preprocessing, what was chosen and the versions of libraries.
-        notes: what was decided, one sentence each.
+        about: the model, its weights, its preprocessing, the chosen settings and the versions of libraries.
+        notes: decisions, one sentence each.
         warnings: what may be wrong, such as weights of the model that are not used.
     """
 
@@ -211,7 +211,7 @@ class Loaded:
         return result
 
     def _check_encoder(self, captions: Sequence[str]) -> None:
-        """Refuse a model whose vectors depend on missing weights, or on what is encoded at the same time."""
+        """Raise BadInput if vectors depend on missing weights, or on other items of the batch."""
         from PIL.Image import new as blank
 
         encoder = self.encoder

@@ -30,7 +30,7 @@ class Inputs:
         split: the ids, the strings, and the image of every caption.
         images: where every image is.
         unused: how many images are there that the split does not have.
-        notes: what was decided when they were read.
+        notes: decisions made when they were read.
     """
 
     split: TestSet

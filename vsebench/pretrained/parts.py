@@ -46,7 +46,7 @@ class Parts:
             batch: of a part there are ``BATCHES_PER_PART`` of them.
             compute: the vectors of items ``start`` to before ``stop``, by the device of a number.
             done: called with the number of items of a part that was there.
-            devices: each of which computes a part at a time.
+            devices: each computes a part at a time.
         """
 
         def part(device: int, start: int) -> Vectors:

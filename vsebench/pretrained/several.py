@@ -22,7 +22,7 @@ from .device import float32
 from .encode import BATCH, Loaded, Progress, known_model
 from .inputs import Inputs, read_inputs
 
-# Of ``Encoded.about``: what decides the vectors, but for the last bits.
+# Entries of ``Encoded.about`` that decide the vectors, apart from the last bits.
 IDENTITY = (
     "model", "revision", "weights_sha256", "preprocess", "tokenizer", "precision", "normalised", "choices", "context",
     "inputs",
@@ -36,7 +36,7 @@ class EncodedFile:
     Attributes:
         path: the .npz file.
         model, set: as parts of names of files.
-        split: the name of the split, ``custom`` for a set of one's own.
+        split: the name of the split, ``custom`` for a custom set.
         images, captions: how many there are.
         about: what the file has as ``encoder``.
         notes, warnings: as of ``Encoded``.
@@ -82,7 +82,7 @@ def encode_all(
         models: as ``model`` of ``encode``; one or several.
         images: as for ``encode``; one for all sets, or one a set.
         captions: as for ``encode``; of one set.
-        split: as for ``encode``, one or several; None: each of ``images`` is a set of its own.
+        split: as for ``encode``, one or several; None: each of ``images`` is a separate set.
         part, lower, template, precision, context_length, batch, device, threads: as for ``encode``.
         output: a folder for the files ``MODEL-SET.npz``, which is made where it is missing; of one model and one set
             an .npz file. None: this folder.

@@ -153,7 +153,7 @@ def parts(name: str) -> tuple[str, str | None]:
 
 
 def check(name: str, here: bool = True) -> None:
-    """Refuse a name that is no back-end, or whose package is not installed.
+    """Raise UsageError for unknown back-ends, MissingPackage if a package is not installed.
 
     Args:
         name: of a back-end, or ``auto``.

@@ -53,7 +53,7 @@ def csls(scorer: Scorer, bank: Scorer, threads: int | None = None, *, k: int = 1
 def qb(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float = 20, k: int = 1) -> Scorer:
     """``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
 
-    ``a`` is 1 for queries whose first item is among the first k of a query of the bank, else 0.
+    ``a`` is 1 if the first item of a query is among the first k of a query of the bank, else 0.
     """
     threads = threads or default_threads()
     found, first = top_lists(bank, k, threads=threads), top_lists(scorer, 1, threads=threads)
@@ -105,7 +105,7 @@ def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float
 
 
 def with_scores(scorer: Scorer, found: Tops) -> Tops:
-    """Lists with the scores of a correction, where the scorer ranks by other numbers."""
+    """Lists with the scores of a correction, if the scorer ranks by other numbers."""
     if not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
         return found
     size = np.abs(found.scores)

@@ -45,7 +45,7 @@ ORDERED_BYTES = 48  # memory for an ordered query, and for a score
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The relevant items of some judgements among some candidates, whose ranks are returned as those of ``view``.
+    """The relevant items of some judgements among some candidates; their ranks are returned for ``view``.
 
     Excluded positives are removed; positives that are not allowed count as missing.
     """
@@ -214,7 +214,7 @@ def take_queries(relevance: Relevance, rows: Bool) -> Relevance:
 
 
 def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: int) -> dict[str, Int]:
-    """(3, pair) counts of some targets, whose queries are ordered: once for all whose items are not listed."""
+    """(3, pair) counts of targets by ordering their queries, once for all queries without listed items."""
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
     gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
     step, jobs = (
@@ -340,7 +340,7 @@ def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery:
 
 
 class Counter:
-    """Counts of one group of targets, those with the same folds, whose queries are the rows of a scorer.
+    """Counts of the targets with the same folds; their queries are the rows of a scorer.
 
     Attributes:
         scorer: the scores of the queries with the gallery.
@@ -363,7 +363,7 @@ class Counter:
         return other
 
     def arrays(self, pairs: slice) -> list[Array]:
-        """What was counted of some pairs, for ``join``: (3, pair) int32; (1, pair) where no two scores are equal."""
+        """The counts of some pairs, for ``join``: (3, pair) int32; (1, pair) if no two scores are equal."""
         found = self.counts[:, :, pairs].sum(1).astype(np.int32)
         return [found if found[1:].any() else found[:1]]
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..numeric import compiled as nb
 
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
-# Scores of a row that are compared with a threshold in one loop, whose trip count is constant: a vector loop.
+# Scores of a row compared with a threshold in one loop; its constant trip count allows vectorisation.
 SPAN_ITEMS = 128
 TRANSPOSE_SIDE = 32  # rows and columns transposed at a time
 

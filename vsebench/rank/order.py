@@ -49,7 +49,7 @@ UNDERFLOW_MARGIN = 1e-37  # covers what float32 loses below its normal range
 
 Array = npt.NDArray[Any]
 Items = npt.NDArray[np.int32]
-Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, of which a query has so many, (query,)
+Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, and (query,) the number of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Order:
     """What orders galleries: ``order``, or another back-end.
 
     Attributes:
-        of: arguments as of ``order``.
+        compute: arguments as of ``order``.
         together: for the size of a gallery and the depth, how many queries it best orders together.
         deepest: where ranks are read from its lists, the largest depth at which they are, for the size of a gallery;
             ``compute`` then gives the items that tie with the last one too.
@@ -187,7 +187,7 @@ class Lists:
         self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
-        """Add (query, item) scores, of which the first query and item are given."""
+        """Add (query, item) scores, starting at a query and an item."""
         for a in range(0, len(tile), GROUP_QUERIES):
             self.parts[q0 + a].add(tile[a : a + GROUP_QUERIES], g0)
 
@@ -318,7 +318,7 @@ def listed(
 ) -> Tops:  # fmt: skip
     """The k best candidates of some queries, in canonical order; shorter lists if a query has fewer.
 
-    Galleries are ordered as deep as needed to leave out what is no candidate. Allowed items are scored pair by pair.
+    Galleries are ordered deep enough to leave out items that are not candidates. Allowed items are scored pair by pair.
 
     Args:
         scorer, queries, k, gallery: as for ``order``.
@@ -473,7 +473,7 @@ def _trimmed(found: Found) -> Found:
 
 
 def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vectors | None]:
-    """What can be among the k best of some parts of a gallery, and their least score, None if there are not k."""
+    """All items that can be among the k best of parts of a gallery, and their least score (None if fewer than k)."""
     from ..numeric import sort_kernels
 
     if len(parts) == 1:
@@ -522,7 +522,7 @@ def _reached(values: Vectors, k: int) -> Vectors:
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:
-    """The queries in parts whose rows of scores, ``width`` long, are computed together."""
+    """The queries in parts; the score rows of a part, ``width`` long, are computed together."""
     step = max(1, BLOCK_SCORES // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 

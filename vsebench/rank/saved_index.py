@@ -28,7 +28,7 @@ ROOT = str(Path(__file__).resolve().parents[2])
 SPARE_BYTES = 4 << 30  # memory for reading and searching an index, in addition to its file
 SAMPLED_VECTORS = 2000  # vectors of an index that are compared
 QUERIES_PER_SEARCH = 4096  # queries that are searched together
-# Kinds whose scores are those of the vectors that were added; others quantise them.
+# Kinds that keep the added vectors; others quantise them.
 EXACT_INDEXES = (
     "IndexFlat",
     "IndexFlatIP",

@@ -90,7 +90,7 @@ class Scorer(Protocol):
     ) -> npt.NDArray[Any]:
         """(row, column) scores of some rows with some columns, in ``out`` where it is given.
 
-        They are within ``error`` of the canonical ones. With ``wide`` float64 products, whose error is that of float64.
+        They are within ``error`` of the canonical ones. With ``wide`` they are float64 products.
         """
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
@@ -391,7 +391,7 @@ def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., I
 
 
 def _select(vectors: Vectors, some: Some) -> Vectors:
-    """Some vectors; all of them are the same array, of which back-ends keep copies."""
+    """Some vectors; if all are selected, the array itself, as back-ends keep copies of it."""
     every = isinstance(some, slice) and some.indices(len(vectors)) == (0, len(vectors), 1)
     return vectors if every else vectors[some]
 

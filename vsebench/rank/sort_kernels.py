@@ -62,7 +62,7 @@ def _count_reaching(piece, least):
 
 @nb.njit(nogil=True)
 def candidates(values, least, few, items, scores, count):
-    """List by index the items whose score reaches a limit.
+    """List the items with scores that reach a limit, by index.
 
     Args:
         values: (query, gallery) float32 scores.
@@ -100,7 +100,7 @@ def _any_uncertain(ahead, behind, rate, twice):
 
 @nb.njit(nogil=True)
 def find_runs(ordered, count, k, rate, base, runs):
-    """List the runs of neighbours whose order is uncertain.
+    """List the runs of neighbours in uncertain order.
 
     Args:
         ordered: (query, width) float32 scores, best first.

@@ -85,7 +85,7 @@ def finite(step: str) -> Iterator[None]:
 
 
 def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors]:
-    """(row, dim) and (column, dim) float32 vectors whose inner product is the sum of those of some factors."""
+    """(row, dim) and (column, dim) float32 vectors; their inner product is the sum of the products of some factors."""
     left_parts, right_parts = list[Vectors](), list[Vectors]()
     for left, right in products:
         (a, b), (c, d) = _split(*left), _split(*right)
@@ -97,7 +97,7 @@ def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors
 
 
 def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
-    """Vectors times their scales, in float32, and what is left of them, None if nothing is."""
+    """Vectors times their scales, in float32, and the remainders, None if there are none."""
     if scale is None:
         return x, None
     high, low = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
@@ -131,7 +131,7 @@ def blocks(scorer: Scorer) -> Iterator[tuple[int, Float]]:
 
 
 def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
-    """(copy,) rows or columns whose vectors equal those of an item before, ascending, and the first such item."""
+    """(copy,) rows or columns with the same vectors as an earlier item, ascending, and the first such item."""
     if not isinstance(scorer, Dot):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     vectors, lengths = (scorer.x, scorer.y)[side], scorer.lengths[side]

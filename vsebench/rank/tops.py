@@ -18,7 +18,7 @@ BLOCK_ENTRIES = 1 << 20  # list entries read at a time
 
 
 class Placed(NamedTuple):
-    """Where the relevant items of some queries are in their lists.
+    """The places of the relevant items of some queries in their lists.
 
     Attributes:
         pairs: these pairs of the relevance.
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING, queries: Int | None = None) -> Placed:
-    """Where the relevant items of the queries of some lists are.
+    """The places of the relevant items in some lists.
 
     Args:
         lists: of these queries; where ties are not known no item is tied.

@@ -29,7 +29,7 @@ TOKENS = ("ptb", "whitespace")
 NEGATIVE = ("keep", "zero")
 WORD_VECTORS = "FILE: a file of word vectors (GloVe or word2vec text format)"
 JUDGED_SPLIT = "coco-5k"
-# Of the files in the package, behind the name of the judgements: query id -> ids of positives.
+# File names in the package, after the name of the judgements: query id -> ids of positives.
 FILES = "_image_to_caption.json", "_caption_to_image.json"
 
 

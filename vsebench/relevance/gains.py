@@ -253,7 +253,7 @@ class Grades:
         judged: (query,) whether the judgements cover a query, with or without positives.
         level: the smallest grade of a positive; compared in float32, as matrices are read.
         transposed: these are the pairs of the other side, so that most queries may be without a positive.
-        notes: what was decided when they were read, one sentence each.
+        notes: decisions made when they were read, one sentence each.
     """
 
     name: str

@@ -47,7 +47,7 @@ class Source:
             the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
         splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
-        notes: what was decided when judgements were read.
+        notes: decisions made when judgements were read.
         low, high: range of a gain; None if there is no bound.
         settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.

@@ -225,7 +225,7 @@ class Tables(SetSource):
         return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
 
     def declared(self, name: str) -> DeclaredSplit:
-        """The declaration of a split; that of a declared one needs no file."""
+        """The declaration of a split; a declared split needs no file."""
         return DECLARED[name] if name in DECLARED else super().declared(name)
 
     def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:

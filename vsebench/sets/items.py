@@ -310,7 +310,7 @@ def last_of_all(scores: Array, where: Path) -> Array:
 
 
 def uncomputed(scores: Array) -> str:
-    """Which rows or columns of a matrix hold no scores; empty if all do."""
+    """The rows or columns of a matrix without scores, in words; empty if there are none."""
     for side, lines in (("row", scores), ("column", scores.T)):
         empty = constant_lines(lines)
         if empty.any():

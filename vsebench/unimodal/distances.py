@@ -30,10 +30,10 @@ class LabelDistance:
 
     Attributes:
         name: the kind and everything that can change a digit, for the signature: ``euclidean#3f2a9c01``.
-        of: for some of the queries and their lists, (query, k) gallery indices, gives two (query, k) float64 arrays:
+        measure: function of queries and their lists, (query, k) gallery indices; gives two (query, k) float64 arrays:
             the distances of the items of the lists, and the k smallest distances of each query, ascending. May be
             called from several threads at once.
-        labels: their number; None where ``of`` refuses distances that do not fit.
+        labels: their number; None if ``measure`` checks the number of items.
         where: the file, for messages.
         notes, warnings: for the report.
     """

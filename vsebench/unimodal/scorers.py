@@ -109,7 +109,7 @@ def nearest(scorer: Scorer, queries: Int, k: int, self_index: Int | None) -> Int
         scorer: of ``scorer_of``.
         queries: (query,) rows, ascending.
         k: from 1 to the number of candidates.
-        self_index: (query,) gallery index of the query itself, which is no candidate; None if no query is in the gallery.
+        self_index: (query,) gallery index of the query, which is not a candidate; None if no query is in the gallery.
     """
     found = order(scorer, queries, k + (self_index is not None))
     found = found if self_index is None else found.keep(found.entries != np.repeat(self_index, k + 1)).cut(k)

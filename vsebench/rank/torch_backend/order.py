@@ -53,7 +53,7 @@ def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery
     width = size_of(scorer, gallery)
 
     def work(share: int) -> Tops:
-        # A task may have fewer scores than a block: what is divided is what it has.
+        # A task may have fewer scores than a block: divide its actual scores.
         step = max(1, min(TILE_SCORES[device.type], len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
         return Tops.joined([_of_block(device, scorer, block, k, gallery) for block in blocks])

@@ -102,7 +102,7 @@ class PairCounter:
 
     Args:
         counter: the pairs.
-        of: the vectors.
+        vectors: the vectors.
         most: scores that are compared together.
     """
 
@@ -116,7 +116,7 @@ class PairCounter:
         self.lock = threading.Lock()
 
     def count(self, scores: Tensor, spans: Tensor, maxima: Tensor, q0: int, g0: int) -> None:
-        """Count (query, item) scores, of which the first query and item are given; the others are of ``_spans``."""
+        """Count (query, item) scores, starting at a query and an item, with the spans and maxima of ``_spans``."""
         begin, end = self.counter.pairs.indptr[[q0, q0 + len(scores)]].tolist()
         if begin == end:
             return

@@ -114,7 +114,7 @@ def exact(device: torch.device) -> Iterator[None]:
     """Products of float32 in float32, and one thread a call; what the user has set is restored.
 
     Several threads may be inside at once: the first one remembers what holds outside, the last one restores it. Calls
-    of torch use one thread because the back-end works in threads of its own.
+    of torch use one thread because the back-end has its own threads.
     """
     global _inside, _threads, _restore
     with _LOCK:

@@ -337,7 +337,7 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
     Args, see ``sources.Loader``:
         settings: ``tokens`` (ptb, whitespace); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
             or a file of captions (see ``corpus_df``); ``own``: ``in``, or ``out`` to
-            compare a caption with the other captions of its own image.
+            compare a caption with the other captions of its image.
 
     Raises:
         BadInput: the file is damaged.

@@ -46,7 +46,7 @@ class Postings(Values):
     image_size: Vectors
 
     def rows(self, start: int, stop: int) -> Vectors:
-        """(image, caption) float32 F of some images, a caption among the references of its own image."""
+        """(image, caption) float32 F of some images, with a caption among the references of its image."""
         return self._f(True, slice(start, stop))
 
     def columns(self, start: int, stop: int) -> Vectors:

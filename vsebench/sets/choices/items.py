@@ -59,7 +59,7 @@ class ChoiceSet:
         name: of the published set, or of the file.
         items: in the order of the files.
         outside: part and category of those that the published mean of categories leaves out.
-        notes: what was decided, one sentence each.
+        notes: decisions made in reading, one sentence each.
 
     Raises:
         BadInput: no item, two of one id, or items with one image beside items with two.

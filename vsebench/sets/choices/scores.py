@@ -57,7 +57,7 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     array are in the order of the set, or of an array ``ids`` beside it.
 
     Returns:
-        (item, image, caption) float64, NaN if an item has no such caption; and notes on an order that is assumed.
+        (item, image, caption) float64, NaN if an item has no such caption; and notes on an assumed order.
 
     Raises:
         BadInput: unreadable, items without scores, or another number of scores than captions.
