@@ -20,7 +20,7 @@ from vsebench.rank import count
 from vsebench.results.report import Report
 
 SAME: dict[str, Any] = {"captions_per_image": 2, "metrics": METRICS, "resamples": 20, "trust": True}
-SMALL = ((count, "TILE_COLUMNS", 37), (count, "TILE_BYTES", 8 << 10), (graded, "MOST_SCORES", 2000))
+SMALL = ((count, "TILE_COLUMNS", 37), (count, "TILE_BYTES", 8 << 10), (graded, "MAX_BLOCK_SCORES", 2000))
 Door = Callable[[Path, dict[str, Any]], dict[str, Any] | Report]
 DOORS: dict[str, Door] = {}
 SPLIT = vb.TestSet.captioned("custom", np.arange(N), np.arange(2 * N), np.arange(2 * N) // 2)

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from .errors import UsageError, count_of, shown
+from .errors import UsageError, count_of, format_value
 from .memory import text_array
 
 Ids = npt.NDArray[Any]  # int64 or unicode, (item,)
@@ -59,7 +59,7 @@ def numbers(x: Any, name: str, most: int | None = EXACT) -> npt.NDArray[Any]:
     """
     array = as_array(x, name)
     if array.ndim == 0 or array.dtype.kind not in "fiub":
-        what = f"{name} is {shown(x if array.ndim == 0 else array)}"
+        what = f"{name} is {format_value(x if array.ndim == 0 else array)}"
         what += f", {array.dtype}" if array.ndim else ""
         raise UsageError(what, fix="give an array of numbers, one row per item")
     if most is not None and array.dtype.kind in "iu" and array.size:

@@ -71,13 +71,13 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
 
     Args:
         number: at least 0.
-        one: after a 1, with the verb or more if that depends on the number: ``entry``, ``caption has``.
+        one: behind a 1, with the verb or more if that depends on the number: ``entry``, ``caption has``.
         many: behind all other numbers; ``one`` with an s by default.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value for a message: its type, and the value or the shape."""
     kind, shape = type(value).__name__, getattr(value, "shape", ())
     if shape:
@@ -99,7 +99,7 @@ class VsebenchError(Exception):
     """Base of the errors that vsebench raises.
 
     Args:
-        what: what is wrong, with the value, shape or id.
+        what: the problem, with the value, shape or id.
         where: the file or option; printed before the message.
         fix: what to do, an imperative sentence; printed after the message.
     """

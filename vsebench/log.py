@@ -1,6 +1,6 @@
 """Notes and warnings of a run: one channel from where something is decided to the report.
 
-Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`` collects what is said inside it::
+Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`` collects these notes and warnings::
 
     with logged() as log:
         data = read(...)          # note("no image ids: rows are assumed to be in the order of coco-5k")
@@ -24,10 +24,10 @@ WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 @dataclass(frozen=True)
 class Log:
-    """What was said, each sentence once.
+    """The notes and warnings so far, each sentence once.
 
     Attributes:
-        weights: the weight of every note, in the order in which they were said first.
+        weights: the weight of every note, in the order of first occurrence.
         warnings: what may be wrong.
     """
 
@@ -55,23 +55,23 @@ def logged() -> Iterator[Log]:
 
 @contextmanager
 def about(subject: str) -> Iterator[None]:
-    """Prefix all messages inside with a subject, notes as details: ``cider: one image has no captions``."""
+    """Prefix inner notes and warnings with a subject, notes as details: ``cider: one image has no captions``."""
     with logged() as log:
         yield
     note(*(f"{subject}: {sentence}" for sentence in log.notes), weight="detail")
     warn(*(f"{subject}: {sentence}" for sentence in log.warnings))
 
 
-def current() -> Log:
-    """The log of the enclosing ``logged`` so far; an empty log outside of it."""
+def collected() -> Log:
+    """The notes and warnings collected so far; empty outside ``logged``."""
     return _CURRENT.get() or Log()
 
 
 def note(*sentences: str, weight: Weight = "decision") -> None:
-    """Note decisions, one sentence each; empty ones are ignored.
+    """Add notes, one sentence each; empty sentences are ignored.
 
     Args:
-        sentences: what is said.
+        sentences: the notes.
         weight: ``result`` for what a step gained or left out, ``decision`` for what numbers depend on, ``detail`` for
             what explains them. Commands print the first notes in this order.
     """

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from .errors import UsageError, VsebenchError, VsebenchWarning, closest, printable, shown
+from .errors import UsageError, VsebenchError, VsebenchWarning, closest, format_value, printable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -216,7 +216,7 @@ def typed(name: str, value: Any, hint: Any) -> Any:
     place = max(places, key=lambda text: text.count("["))
     faults = [one for one, at in zip(found, places, strict=True) if at == place]
     kinds = dict.fromkeys(one.get("ctx", {}).get("class", one["type"]) for one in faults)
-    what = f"{spell(name)}{place} is {shown(faults[0]['input'] if place else value)}"
+    what = f"{spell(name)}{place} is {format_value(faults[0]['input'] if place else value)}"
     raise UsageError(what, fix=f"give {either([_WORDS.get(kind, f'a {kind}') for kind in kinds])}")
 
 

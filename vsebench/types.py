@@ -33,7 +33,7 @@ Which = Literal[0, 1]  # of the sides of a test set: the rows, the columns
 Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
-# Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
+# Specifications, files and matrices (image, caption); a string may hold several, separated by commas.
 GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
 JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
 Unit = Literal["fraction", "rank", "distance", "number"]  # of values of metrics
@@ -41,12 +41,12 @@ ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 BOTH: Both[Which] = (0, 1)
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
-QUERIES = ("query", "corpus")  # the names of sides that are asked in one direction
+QUERIES = ("query", "corpus")  # names of the sides if only one direction is ranked
 ONE_WAY: Direction = "query2corpus"  # and what reports call it: i2t, the rows as queries
 
 
 def sides_of(directions: Sequence[Direction]) -> tuple[Which, ...]:
-    """The query sides of some directions."""
+    """The sides that are the queries of some directions."""
     return tuple(side for side in BOTH if DIRECTIONS[side] in directions)
 
 
@@ -56,7 +56,7 @@ QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2
 SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 UNRANKED = np.iinfo(np.int64).max
-NONE: Int = frozen(np.zeros(0, np.int64))
+NO_INDICES: Int = frozen(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Side:
         return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
     def take(self, items: Int) -> Side:
-        """Some of the items; their rows in the user's file are renumbered."""
+        """Some of the items; their rows are renumbered in the order of the user's file."""
         texts = None if self.texts is None else tuple(self.texts[item] for item in items.tolist())
         places = None if self.places is None else np.argsort(np.argsort(self.places[items])).astype(np.int64)
         return replace(self, ids=self.ids[items], texts=texts, places=places)
@@ -124,7 +124,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class TestSet:
-    """Rows and columns, and what is known of the two before judgements and gains.
+    """The rows and columns of an evaluation, without judgements and gains.
 
     >>> import vsebench as vb
     >>> vb.TestSet.captioned("mine", ["a.jpg", "b.jpg"], [0, 1, 2], [0, 0, 1]).shape
@@ -217,7 +217,7 @@ class TestSet:
         return " and ".join(f"{len(side):,} {side.plural}" for side in self.sides)
 
     def side(self, name: str) -> Side:
-        """The side of a modality; ``image`` are the rows of any test set, ``caption`` its columns."""
+        """The side with a name; ``image`` means the rows of any test set, and ``caption`` its columns."""
         return self.rows if name in (self.rows.name, SIDES["i2t"][0]) else self.columns
 
     @property
@@ -236,7 +236,7 @@ class TestSet:
 
     @property
     def owners(self) -> Int:
-        """(column,) int64, ``image_of``; raises UsageError if columns belong to no row."""
+        """(column,) int64, ``image_of``; raises UsageError if it is None."""
         if self.image_of is None:
             row, column = (side.name for side in self.sides)
             what = f"the {row} that a {column} was written for is not known in split '{self.name}'"
@@ -252,8 +252,8 @@ class TestSet:
     def units(self) -> tuple[Int, Int]:
         """(row,) and (column,) int64 units of resampling: a row with its columns, else every item is its own."""
         rows, columns = self.shape
-        own = np.arange(rows, rows + columns) if self.image_of is None else self.image_of
-        return np.arange(rows), own
+        images = np.arange(rows, rows + columns) if self.image_of is None else self.image_of
+        return np.arange(rows), images
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +317,7 @@ class Relevance:
     indptr: Int
     items: Int
     missing: Int
-    without: Int = field(default_factory=lambda: NONE)
+    without: Int = field(default_factory=lambda: NO_INDICES)
 
     def __post_init__(self) -> None:
         for name in ("queries", "indptr", "items", "missing", "without"):
@@ -491,9 +491,9 @@ class Tops:
         entries: (entry,) int32 or int64 indices, or positions, of the gallery.
         ties: (entry,) bool, whether an entry has exactly the score of the one before it; None if that is not known.
         gallery: size of the gallery.
-        scored: (entry,) float64 canonical scores, or a function for some lists: they take longer than deep lists,
+        scored: (entry,) float64 canonical scores, or what makes those of some lists: they take longer than deep lists,
             and are mostly not read. None if only an order is known.
-        first: index of the first query; the others follow it.
+        first: index of the first query, where the others follow it.
     """
 
     start: Int
@@ -516,7 +516,7 @@ class Tops:
     @classmethod
     def ragged(cls, lists: Sequence[Int], gallery: int, ties: Sequence[Bool] | None = None) -> Tops:
         """Lists of any lengths, one a query."""
-        entries = np.concatenate([NONE, *lists])
+        entries = np.concatenate([NO_INDICES, *lists])
         tied = None if ties is None else np.concatenate([np.zeros(0, np.bool_), *ties])
         return cls(np.cumsum([0, *map(len, lists)]), entries, tied, gallery)
 
@@ -565,12 +565,12 @@ class Tops:
         if k is None or (self.depth <= k).all():
             return self
         place = np.arange(len(self.entries)) - np.repeat(self.start[:-1], self.depth)
-        return self._of(np.concatenate([[0], np.cumsum(np.minimum(self.depth, k))]), place < k, self.first)
+        return self._take(np.concatenate([[0], np.cumsum(np.minimum(self.depth, k))]), place < k, self.first)
 
     def rows(self, some: slice) -> Tops:
         """The lists of consecutive queries."""
         start = self.start[some.start : some.stop + 1]
-        return self._of(start - start[0], slice(start[0], start[-1]), self.first + some.start)
+        return self._take(start - start[0], slice(start[0], start[-1]), self.first + some.start)
 
     def keep(self, kept: Bool) -> Tops:
         """Some of the entries, (entry,); they remain tied where those between them are removed."""
@@ -578,9 +578,9 @@ class Tops:
         if self.ties is not None:
             ties = np.zeros(len(row), np.bool_)
             ties[1:] = (np.diff(np.cumsum(~self.ties)[kept]) == 0) & (np.diff(row) == 0)
-        return replace(self._of(np.searchsorted(row, np.arange(len(self.start))), kept, self.first), ties=ties)
+        return replace(self._take(np.searchsorted(row, np.arange(len(self.start))), kept, self.first), ties=ties)
 
-    def _of(self, start: Int, some: Bool | slice, first: int) -> Tops:
+    def _take(self, start: Int, some: Bool | slice, first: int) -> Tops:
         """The lists of some of the entries."""
         scored = self.scored if self.scored is None or callable(self.scored) else self.scored[some]
         ties = None if self.ties is None else self.ties[some]

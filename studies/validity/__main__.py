@@ -32,7 +32,7 @@ from studies.validity import systems as made
 from studies.validity.measure import DRAWS, FIRST, GAINS, SMALL, Measured, measure
 from studies.validity.systems import LEVELS, Oracle, System, World
 from vsebench.files.atomic import write_atomically
-from vsebench.scenes.settings import GENERATOR
+from vsebench.scenes.settings import GENERATOR_VERSION
 from vsebench.types import DIRECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +113,8 @@ def rounded(value: Any) -> Any:
 
 def _settings(size: Size, pool: list[System]) -> Record:
     return {
-        "split": size.split, "generator": GENERATOR, "seeds": list(range(size.seeds)), "mixed systems": size.mixed,
+        "split": size.split, "generator": GENERATOR_VERSION, "seeds": list(range(size.seeds)),
+        "mixed systems": size.mixed,
         "levels": {family: list(strengths[: size.levels]) for family, strengths in LEVELS.items()},
         "removable": list(made.REMOVABLE), "base noise": made.BASE_NOISE, "dimensions": made.DIMENSIONS,
         "cue dimensions": made.CUE, "cue weight": made.CUE_WEIGHT, "gains": list(GAINS),

@@ -101,7 +101,7 @@ def match(world: World, removed: frozenset[str] = frozenset()) -> Float:
             facts[:, folder.FACTS_BACKGROUND] = UNSAID
         else:
             place = (*ATTRIBUTES, "number").index(kind)
-            facts[:, [folder.FACTS_FIRST + n * folder.MENTION + place for n in range(MAX_MENTIONS)]] = UNSAID
+            facts[:, [folder.FACTS_FIRST + n * folder.MENTION_COLUMNS + place for n in range(MAX_MENTIONS)]] = UNSAID
     return np.asarray(2 * matched_facts(world.scenes, facts) / (world.stated + world.shown[:, None]))
 
 

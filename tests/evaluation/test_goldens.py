@@ -20,7 +20,7 @@ from vsebench.evaluation.short_lists import long_enough, too_short
 from vsebench.metrics import parse
 from vsebench.rank.tops import ranks
 from vsebench.results.report import Report
-from vsebench.types import DIRECTIONS, NONE, Direction, Observation, Ranks, TestSet, Tops
+from vsebench.types import DIRECTIONS, NO_INDICES, Direction, Observation, Ranks, TestSet, Tops
 
 Golden = Callable[[str], dict[str, Any]]
 
@@ -106,7 +106,7 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
 
 def of_dict(lists: dict[int, Any], gallery: int) -> Tops:
     """Lists of queries up to the last one that has one."""
-    return Tops.ragged([lists.get(q, NONE) for q in range(max(lists) + 1)], gallery)
+    return Tops.ragged([lists.get(q, NO_INDICES) for q in range(max(lists) + 1)], gallery)
 
 
 def ranks_of(case: dict[str, Any], depth: int = 100) -> tuple[Ranks, list[str]]:

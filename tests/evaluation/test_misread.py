@@ -18,9 +18,16 @@ from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.inputs import Input
-from vsebench.evaluation.misread import CHANCE_P_VALUE, SAVE_IDS_FIX, Sample, Suspicion, ground_truth, suspect
+from vsebench.evaluation.misread import (
+    CHANCE_P_VALUE,
+    SAVE_IDS_WITH_ROWS,
+    Sample,
+    Suspicion,
+    positives_by_image,
+    suspect,
+)
 from vsebench.rank.scorers import Dot, Matrix, Scorer, System
-from vsebench.types import DIRECTIONS, NONE, Direction, Float, Int, TestSet, Tops
+from vsebench.types import DIRECTIONS, NO_INDICES, Direction, Float, Int, TestSet, Tops
 
 Array = npt.NDArray[np.float32]
 SIZES = [50, 60, 120, 300]
@@ -44,7 +51,7 @@ def suspicions(
     scorer: Scorer, items: TestSet, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
     data = Input(items, System(scorer), Path("file"), rows=rows)
-    return [suspect(data, ground_truth(data.split, direction)) for direction in DIRECTIONS]
+    return [suspect(data, positives_by_image(data.split, direction)) for direction in DIRECTIONS]
 
 
 def found(x: Array, y: Array, times: int = 5, rows: tuple[Int | None, Int | None] = (None, None)) -> list[Any]:
@@ -71,7 +78,7 @@ def sample(rank: Int, gallery: int) -> Sample:
 
 def of_ranks(best: Float, mean: Float, size: Int, units: Int, depth: Int, gallery: int) -> Sample:
     """A sample without the items at the ends of its rankings."""
-    return Sample((NONE, NONE), (NONE, NONE), units, best, mean, size, depth, gallery)
+    return Sample((NO_INDICES, NO_INDICES), (NO_INDICES, NO_INDICES), units, best, mean, size, depth, gallery)
 
 
 def test_chance_is_the_hypergeometric_one() -> None:
@@ -168,7 +175,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     both = suspicions(Dot(*vectors, cosine=True), items)
     words = f"with the {side} in ascending " + ("order of the ids as text" if text else "id order")
     assert [cause(s) for s in both] == [words] * 2
-    assert [s and s[1] for s in both] == [SAVE_IDS_FIX] * 2
+    assert [s and s[1] for s in both] == [SAVE_IDS_WITH_ROWS] * 2
 
 
 # What is not refused.
@@ -237,7 +244,7 @@ def lists(order: Int, items: TestSet, direction: Direction) -> Suspicion | None:
     gallery = len(items.columns.ids if direction == "i2t" else items.rows.ids)
     missing = len(items.rows.ids if direction == "i2t" else items.columns.ids) - len(order)
     found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
-    return suspect(Input(items, None, Path("file"), lists=found), ground_truth(items, direction))
+    return suspect(Input(items, None, Path("file"), lists=found), positives_by_image(items, direction))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -263,7 +270,7 @@ def test_retrieved_lists_are_checked(direction: Direction, depth: int) -> None:
     if direction == "i2t":
         wrong[named] = order
     sorted_by_id = lists(wrong[:, :depth], items, direction)
-    assert cause(sorted_by_id) == "with the images in the order of the split and named in ascending id order"
+    assert cause(sorted_by_id) == "with the images in the order of the split, but ids in ascending id order"
 
 
 # From files.

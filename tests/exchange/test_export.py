@@ -115,7 +115,7 @@ def test_mteb_reads_its_results(report, tmp_path):
         result = package.TaskResult.from_disk(file)
         assert result.get_score() == report["gt:nDCG@10", direction].value
         assert (result.task.metadata.name, result.task.metadata.category) == (file.stem, direction)
-        assert result.task.metadata.main_score == mteb.MAIN and result.eval_splits == ["test"]
+        assert result.task.metadata.main_score == mteb.MAIN_SCORE and result.eval_splits == ["test"]
     for split, direction in mteb.TASKS:
         assert package.get_task(mteb.TASKS[split, direction]).metadata.category == direction
 

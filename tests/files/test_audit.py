@@ -10,7 +10,7 @@ import pytest
 from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.files import raw
-from vsebench.files.raw import Raw, check_vectors, shown
+from vsebench.files.raw import Raw, check_vectors, format_id
 from vsebench.log import logged
 from vsebench.rank.scorers import Dot
 from vsebench.sets.items import align_embeddings
@@ -82,5 +82,5 @@ def test_in_order_counts_rows(refuses: Refuses) -> None:
 
 
 def test_long_ids_are_cut() -> None:
-    assert shown("x" * 60) == "x" * 60
-    assert shown("x" * 61) == "x" * 59 + "…" and shown(391895) == "391895"
+    assert format_id("x" * 60) == "x" * 60
+    assert format_id("x" * 61) == "x" * 59 + "…" and format_id(391895) == "391895"

@@ -103,7 +103,7 @@ def test_counting_takes_little_memory_a_caption(monkeypatch, refuses):
     assert used * MIB / n < 300
     # Many relevant items of a query are ordered, in memory of a fixed size beside that of the pairs.
     with monkeypatch.context() as patched:
-        patched.setattr("vsebench.rank.order.PART_SCORES", n)  # the scores of one query in a thread
+        patched.setattr("vsebench.rank.order.BLOCK_SCORES", n)  # the scores of one query in a thread
         used = peak(lambda: count(system, (many, columns), threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
     # All pairs of equal vectors are compared in float64, some at a time.

@@ -71,7 +71,7 @@ def test_negative_gains(world: oracle_graded.World, name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "without"), [("random", False), ("random", True), ("no limit", True)])
 def test_all_metrics_of_a_larger_world(kind: str, without: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering, "PAIRS_PER_CALL", 1 << 9)
+    monkeypatch.setattr(ordering, "BATCH_PAIRS", 1 << 9)
     world = restricted(large_world(60, 3, seed=1), kind, 1, without, False)
     check(world, *NAMES, *FOLDED, *MORE, "CS[captions=all]@100", "NCS@150", "SR[m=70]@80", threads=2, block=13)
 

@@ -144,7 +144,7 @@ def test_the_random_order_follows_the_ids() -> None:
 
 @pytest.mark.parametrize("name", ["NCS@3", "CS[captions=all]@50", "Kendall"])
 def test_a_sample_of_the_queries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit, value in (("MAX_PLACES", 1), ("MAX_PLACES_OF_TAU", 1), ("MIN_SAMPLED_QUERIES", 28)):
+    for limit, value in (("MAX_SAMPLE_PLACES", 1), ("MAX_SAMPLE_PLACES_TAU", 1), ("MIN_SAMPLED_QUERIES", 28)):
         monkeypatch.setattr(f"vsebench.graded.influence.{limit}", value)
     world = large_world(20, 3, seed=9)
     agree(world, name, sample=28)

@@ -25,9 +25,9 @@ def test_cxc_columns(tmp_path: Path) -> None:
     files.cxc(tmp_path, "sits", SITS)
     read = read_cxc("sits", tmp_path)
     assert read.first.tolist() == [7, 8] and read.second.tolist() == [1, 2]
-    assert read.score.tolist() == [4.97, 0.5] and read.ground_truth.tolist() == [True, False]
+    assert read.score.tolist() == [4.97, 0.5] and read.same_image.tolist() == [True, False]
     files.cxc(tmp_path, "sts", [(files.caption(7), files.caption(8), 2, "c2c_cocaption")])
-    assert read_cxc("sts", tmp_path).ground_truth.tolist() == [True]
+    assert read_cxc("sts", tmp_path).same_image.tolist() == [True]
     files.cxc(tmp_path, "sis", [(files.image(3), files.image(575_916), 2, "i2i_csim")])
     assert read_cxc("sis", tmp_path).second.tolist() == [575_916]
 
@@ -116,7 +116,7 @@ def test_the_published_counts(real_data: Path) -> None:
     counts = {}
     for task in ("sits", "sts", "sis"):
         read = read_cxc(task, real_data)  # type: ignore[arg-type]
-        counts[task] = (len(read.score), int(read.ground_truth.sum()))
+        counts[task] = (len(read.score), int(read.same_image.sum()))
     assert counts == {"sits": (44_833, 25_000), "sts": (44_045, 25_000), "sis": (46_719, 0)}
     flickr = read_flickr8k(real_data)
     assert (len(flickr.images), len(flickr.captions)) == (8_092, 40_460)

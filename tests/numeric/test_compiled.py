@@ -67,7 +67,7 @@ def test_where_nothing_can_be_written_kernels_are_compiled(tmp_path: Path, sourc
     (source / "__pycache__").write_text("a file where the folder should be")
     home = str(source / "__pycache__" / "home")
     for _ in range(2):
-        assert run(source, HOME=home, XDG_CACHE_HOME=home) == (0, [compiled.UNCACHED_NOTE])
+        assert run(source, HOME=home, XDG_CACHE_HOME=home) == (0, [compiled.NO_CACHE])
 
 
 def test_a_folder_of_the_user_is_used_if_it_can_be_written(tmp_path: Path, source: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_folder_of_the_user_is_used_if_it_can_be_written(tmp_path: Path, sourc
 
 def test_a_full_disk_costs_a_note_and_leaves_no_list_of_files_that_are_not_there(tmp_path: Path, source: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    assert run(source, 1000, **cache) == (0, [compiled.UNCACHED_NOTE])  # the list fits, the code does not
+    assert run(source, 1000, **cache) == (0, [compiled.NO_CACHE])  # the list fits, the code does not
     assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
     assert [run(source, **cache) for _ in range(2)] == [(0, []), (2, [])]
 
@@ -129,7 +129,7 @@ def test_every_kernel_is_compiled_once_also_on_a_full_disk(tmp_path: Path) -> No
     empty = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", COMPILE], env=empty, capture_output=True, text=True, check=True)
     found, notes = json.loads(done.stdout)
-    assert compiled.UNCACHED_NOTE in notes
+    assert compiled.NO_CACHE in notes
     kernels = {
         "rank.kernels": ("pair_dots", "count", "transpose", "_row_span"),
         "numeric.sort_kernels": ("radix",),

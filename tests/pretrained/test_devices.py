@@ -28,7 +28,7 @@ FILES = [f"{n}.png" for n in range(9)]
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tiny model, images with captions, and a cache of its own; a part is one batch."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(parts, "BATCHES", 1)
+    monkeypatch.setattr(parts, "BATCHES_PER_PART", 1)
     monkeypatch.chdir(tmp_path)
     clip_models.photos(Path("photos"), FILES)
     clip_models.captions_csv(Path("c.csv"), FILES)
@@ -91,7 +91,7 @@ def test_an_interrupted_call_goes_on_with_another_number_of_devices(
     assert kept and all(encoded.values())
     monkeypatch.undo()
     monkeypatch.setenv("VSEBENCH_CACHE", str(model.parent / "cache"))
-    monkeypatch.setattr(parts, "BATCHES", 1)
+    monkeypatch.setattr(parts, "BATCHES_PER_PART", 1)
     monkeypatch.chdir(model.parent)
     found = vsebench.encode(model, "photos", "c.csv", batch=2, device="cpu", output="again.npz")
     assert found.notes[-1].endswith("vectors are from an interrupted call")

@@ -189,7 +189,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return original(path)
 
     monkeypatch.setattr(encoding, "read_image", noted)
-    monkeypatch.setattr(parts, "BATCHES", 1)
+    monkeypatch.setattr(parts, "BATCHES_PER_PART", 1)
     return seen
 
 

@@ -202,7 +202,7 @@ def test_captions_of_siglip_are_filled_up_to_one_length(data, tmp_path, monkeypa
 def test_models_whose_vectors_do_not_depend_on_their_batch(precision, folder, open_clip, data):
     for model in (folder, open_clip):
         one, all_ = (vsebench.encode(model, *data, batch=batch, precision=precision) for batch in (1, 64))
-        assert np.abs(one.captions.vectors - all_.captions.vectors).max() < weights.MAX_DIFFERENCES[precision]
+        assert np.abs(one.captions.vectors - all_.captions.vectors).max() < weights.MAX_DISTANCE[precision]
 
 
 def test_gains_of_a_sentence_encoder_whose_weights_do_not_fit(tmp_path, monkeypatch, log: Log, refuses: Refuses):

@@ -249,7 +249,7 @@ def test_vsebench_prints_only_from_the_command_line():
 def test_names_of_the_files_of_a_run_are_declared_once():
     """In vsebench they stand in one file; the trainer, which imports public names only, writes them."""
     declared = Path(regular.__file__).resolve()
-    names = {f'"{name}"' for name in (regular.ABOUT, regular.LAST, regular.RESULT)}
+    names = {f'"{name}"' for name in (regular.RUN_FILE, regular.LAST_CHECKPOINT, regular.RESULT_FILE)}
     for package in ("vsebench",):  # the trainer, which only has public names, has its own
         for path in (ROOT / package).rglob("*.py"):
             again = sorted(name for name in names if name in path.read_text(encoding="utf-8"))

@@ -36,7 +36,7 @@ def test_errors_stay_within_the_bounds(dim: int, rng: np.random.Generator) -> No
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
 def test_rows_in_threads_are_the_scores(wide: bool, cosine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorers, "SCORES_PER_PIECE", 21)  # three items of the gallery at a time
+    monkeypatch.setattr(scorers, "THREAD_SCORES", 21)  # three items of the gallery at a time
     monkeypatch.setenv("VSEBENCH_NUM_THREADS", "3")
     rng = np.random.default_rng(2)
     x, y = (rng.standard_normal((n, 16)).astype(np.float32) for n in (20, 35))

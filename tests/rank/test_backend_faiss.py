@@ -223,7 +223,7 @@ BINARY = "numpy ranked metrics of binary judgements: a FAISS index lists only th
 def test_deep_metrics_are_ranked_by_numpy(
     metrics: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(faiss_index, "MAX_ITEMS", 40)
+    monkeypatch.setattr(faiss_index, "GPU_MAX_ITEMS", 40)
     if "depth" in options:
         options = {**options, "save_run": tmp_path / "run.json"}
     found, wanted = both(*small("copies"), metrics=metrics, ci=0, **options)
@@ -365,7 +365,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("what", FAULTS, ids=["none", "tf32", "error", "abort"])
 def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faiss_index, "TRIAL", STAND_IN.format(what) + faiss_index.TRIAL)
+    monkeypatch.setattr(faiss_index, "TRIAL_CODE", STAND_IN.format(what) + faiss_index.TRIAL_CODE)
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
     monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     monkeypatch.setenv("LOCAL_RANK", "3")

@@ -106,7 +106,7 @@ def blocks(scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
 
 
 def same_orders(scorer: Scorer, device: Any) -> None:
-    """Orders of all and of some queries and items, at depths on both sides of ``MAX_SHALLOW_DEPTH``."""
+    """Orders of all and of some queries and items, at depths on both sides of ``MAX_SORTED_DEPTH``."""
     for own in System(scorer).both:
         n, m = own.shape
         for queries, gallery in ((np.arange(n), None), (np.arange(1, n, 3), np.arange(0, m, 2))):

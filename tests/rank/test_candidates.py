@@ -122,7 +122,7 @@ def test_every_kind_of_a_matrix(case: tuple[World, Both[Candidates]]) -> None:
 @pytest.mark.parametrize("kind", [*KINDS, "no limit"])
 def test_a_larger_world(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several blocks and threads; a query has up to 70 positives, so that queries are ordered and counted."""
-    monkeypatch.setattr(ordering, "PAIRS_PER_CALL", 1 << 10)
+    monkeypatch.setattr(ordering, "BATCH_PAIRS", 1 << 10)
     rng, world = np.random.default_rng(len(kind)), tied_world(90, 200, 3, 2, seed=4, positives=70)
     among = []
     for side in BOTH:

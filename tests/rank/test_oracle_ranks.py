@@ -154,7 +154,7 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
     """Ordered (the default) and counted: both are the ranks by sorting."""
     n, m = 45, 70
     monkeypatch.setattr(counting, "MAX_COUNTED_PAIRS", 6)
-    monkeypatch.setattr(ordering, "PART_SCORES", 1 << 9)
+    monkeypatch.setattr(ordering, "BLOCK_SCORES", 1 << 9)
     rng = np.random.default_rng(len(kind))
     x, y = (without_zero_rows(rng.integers(-2, 3, (size, 4))) for size in (n, m))
     if kind == "near-ties":  # of float32 sums, not of float64 ones
@@ -206,16 +206,16 @@ def test_more_open_pairs_than_a_thread_keeps(
 ) -> None:
     """The kernel goes on where its list was full, at any row, pair and column."""
     world, scorer = tied_world(70, 300, 1, 1, seed=3), flat(kind, rng)
-    settle, settled = counting.Counter.compare_exactly, list[int]()
+    resolve, resolved = counting.Counter.resolve, list[int]()
 
     def counted(counter: Any, pair: Any, *rest: Any) -> Any:
-        settled.append(len(pair))
-        return settle(counter, pair, *rest)
+        resolved.append(len(pair))
+        return resolve(counter, pair, *rest)
 
-    monkeypatch.setattr(counting.Counter, "compare_exactly", counted)
-    monkeypatch.setattr(counting, "PAIRS_PER_CALL", 256)
+    monkeypatch.setattr(counting.Counter, "resolve", counted)
+    monkeypatch.setattr(counting, "BATCH_PAIRS", 256)
     check(System(scorer), canonical(scorer), world.targets, tile_shape=tile_shape, threads=2)
-    assert (not settled) if isinstance(scorer, Matrix) else (len(settled) > 30 and max(settled) <= 256)
+    assert (not resolved) if isinstance(scorer, Matrix) else (len(resolved) > 30 and max(resolved) <= 256)
 
 
 def same_ranks(one: Both[Any], other: Both[Any]) -> None:

@@ -48,7 +48,7 @@ def in_parts(
 
     def scan(scorer: Scorer, own: Sequence[Counter], others: Sequence[Counter], *_: object) -> None:
         first = scorer is system.forward
-        served = targets if system.separate_backward is None else (targets[0 if first else 1], ())
+        served = targets if system.separate is None else (targets[0 if first else 1], ())
         for part in rows if first else columns:
             counters = make_counters(scorer, served[0], threads), make_counters(scorer.T, served[1], threads)
             join(kept_of(own, others, part), counted(by, scorer, counters, threads, part))

@@ -22,7 +22,7 @@ from vsebench.rank.count import Targets, observe
 from vsebench.rank.scorers import Dot, Matrix, System, choose, rows_of
 from vsebench.rank.tops import place
 from vsebench.rank.tops import ranks as ranks_of_lists
-from vsebench.types import NONE, UNRANKED, Candidates, Embeddings, Ranks, Tops
+from vsebench.types import NO_INDICES, UNRANKED, Candidates, Embeddings, Ranks, Tops
 
 
 def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
@@ -74,7 +74,7 @@ def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # ty
 
 def test_a_query_without_a_list_has_an_empty_one() -> None:
     judged = relevance({0: [1], 2: [0, 3]})
-    ranks = ranks_of_lists(Tops.ragged([NONE, NONE, np.array([3, 1])], 4), judged)
+    ranks = ranks_of_lists(Tops.ragged([NO_INDICES, NO_INDICES, np.array([3, 1])], 4), judged)
     assert ranks.rank.tolist() == [UNRANKED, UNRANKED, 1]
     assert ranks.depth is not None and ranks.depth.tolist() == [0, 2]
 

@@ -313,7 +313,7 @@ def test_scores_have_no_vectors(tmp_path: Path, pinned: Pinned) -> None:
 
 
 def test_a_file_that_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    monkeypatch.setattr(saved_index, "CHILD", "import os; os.write(2, b'assertion failed'); os.abort()")
+    monkeypatch.setattr(saved_index, "CHILD_CODE", "import os; os.write(2, b'assertion failed'); os.abort()")
     with pytest.raises(BadInput) as caught:
         evaluated(index={"t2i": flat(tmp_path)})
     pinned(caught.value)

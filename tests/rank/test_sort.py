@@ -85,7 +85,7 @@ def test_any_errors_within_the_bound_leave_the_order(k: int, cosine: bool, rng: 
         bound = bound_of(scorer, queries)
         tile = (scores + 0.98 * bound.base[:, None] * rng.choice([-1, 1], scores.shape)).astype(np.float32)
         found = ordering.best_of(tile, k, bound)
-        assert ordering.resolve_ties(scorer, found, queries, k, bound, None).items.tolist() == want.tolist()
+        assert ordering.resolve_near_ties(scorer, found, queries, k, bound, None).items.tolist() == want.tolist()
 
 
 def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generator) -> None:

@@ -131,14 +131,14 @@ def test_galleries_in_pieces(exchanged: bool, kind: str, k: int, monkeypatch: py
         scorer = Matrix(images @ texts.T, *order)
     scorer = scorer.T if exchanged else scorer
     scores = canonical(scorer)
-    monkeypatch.setattr(ordering, "ITEMS", 23)
-    monkeypatch.setattr(ordering, "QUERIES", 17)
+    monkeypatch.setattr(ordering, "TILE_ITEMS", 23)
+    monkeypatch.setattr(ordering, "TILE_QUERIES", 17)
     monkeypatch.setattr(ordering, "MIN_SCORES_PER_NEAR_TIE", 2)
     found = ordering.top_lists(scorer, k, threads=2)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     # the same from the tiles in which relevant items are counted: narrower than lists are deep, the last ones of all
-    monkeypatch.setattr(ordering, "QUERIES_PER_TILE", 11)
-    monkeypatch.setattr(counting, "STRIP", 22)
+    monkeypatch.setattr(ordering, "GROUP_QUERIES", 11)
+    monkeypatch.setattr(counting, "STRIP_COLUMNS", 22)
     targets = [Targets("x", relevance({0: [1], 149: [2, 149]}))]
     for shape in ((40, 30), (150, 400), (7, 101)):
         seen = observe(System(scorer), (targets, []), depth=(k, 0), threads=2, tile_shape=shape)[0]
@@ -154,7 +154,7 @@ def test_galleries_in_pieces(exchanged: bool, kind: str, k: int, monkeypatch: py
 @pytest.mark.parametrize("k", [5, 70, 100])
 def test_parts_of_a_gallery_of_which_queries_keep_different_numbers_of_items(k: int, rng: np.random.Generator) -> None:
     """One query keeps all items of a part, and the others few: what is behind their last one is no item."""
-    bound = ordering.ErrorBound(0.0, np.full(40, 0.1), ordering.FLOAT32)
+    bound = ordering.ErrorBound(0.0, np.full(40, 0.1), ordering.FLOAT32_PRODUCTS)
     scores = [rng.integers(-50, 50, (40, n)).astype(np.float32) for n in (3000, 500)]
     for part in scores:
         part[3] = 7
@@ -172,7 +172,7 @@ def test_near_ties_that_fill_the_memory_are_settled_early(monkeypatch: pytest.Mo
     images, texts = ((1 + 1e-6 * rng.standard_normal((n, 16))).astype(np.float32) for n in (60, 900))
     scorer, settled = Dot(images, texts), list[int]()
     complete = ordering.complete_order
-    monkeypatch.setattr(ordering, "MAX_CANDIDATES_PER_K", 1)
+    monkeypatch.setattr(ordering, "MAX_KEPT_PER_K", 1)
     monkeypatch.setattr(ordering, "SPARE_ITEMS", 8)
     monkeypatch.setattr(ordering, "complete_order", lambda *arguments: settled.append(1) or complete(*arguments))
     targets = [Targets("x", relevance({0: [1]}))]
@@ -185,7 +185,7 @@ def test_near_ties_that_fill_the_memory_are_settled_early(monkeypatch: pytest.Mo
 def test_lists_that_take_much_memory_are_made_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     world = tied_world(40, 700, 3, 3, seed=1)
     want = observe(world.system, world.targets, depth=(9, 0))[0].top
-    monkeypatch.setattr(ordering, "HELD_BYTES", 40 * (18 + ordering.SPARE_ITEMS) * 8 - 1)
+    monkeypatch.setattr(ordering, "MAX_LIST_BYTES", 40 * (18 + ordering.SPARE_ITEMS) * 8 - 1)
     monkeypatch.setattr(ordering.Lists, "add", None)  # not called
     found = observe(world.system, world.targets, depth=(9, 0))[0].top
     assert want is not None and found is not None and np.array_equal(want.items, found.items)

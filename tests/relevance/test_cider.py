@@ -78,8 +78,8 @@ def test_values_do_not_depend_on_the_arrangement_of_features(seed: int, frequent
     ]
     split = split_of(references)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cider_features, "FREQUENT_SHARE", frequent)
-        patch.setattr(cider_features, "DENSE_SHARE", dense)
+        patch.setattr(cider_features, "MIN_IMAGE_FRACTION", frequent)
+        patch.setattr(cider_features, "MIN_CAPTION_FRACTION", dense)
         patch.setattr(cider_features, "TABLE_BYTES", 3 * 8 * 8 * 20)  # room for some lengths, not for all
         gains = load(split, WHITESPACE)
         assert np.allclose(whole(gains).T, by_definition(split), rtol=0, atol=2e-6)

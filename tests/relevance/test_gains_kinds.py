@@ -20,7 +20,7 @@ from vsebench.relevance.sources import (
     judgements,
     kinds_of_gains,
     load_gains,
-    named,
+    named_sources,
     parse_spec,
     register,
     source_of,
@@ -61,7 +61,7 @@ def test_the_table_is_consistent(refuses: Refuses) -> None:
         assert all(len(values) > 1 for values in kind.settings.values())
         assert kind.low is None or kind.high is None or kind.low < kind.high
         assert source_of("gains.npy" if kind.endings else name) is kind
-    assert {*named(), "matrix"} == set(kinds_of_gains()) and {*judgements(), *kinds_of_gains()} == set(SOURCES)
+    assert {*named_sources(), "matrix"} == set(kinds_of_gains()) and {*judgements(), *kinds_of_gains()} == set(SOURCES)
     refuses(UsageError, register, replace(SOURCES["cxc"], name="gt"))
     assert source_of("nothing") is source_of("matrix") is None
 

@@ -26,7 +26,7 @@ from vsebench.files import models, store
 from vsebench.log import Log
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import load_gains, parse_spec
-from vsebench.relevance.declared import AGGREGATES, VECTOR_OWN_CHOICES
+from vsebench.relevance.declared import AGGREGATES, OWN_CAPTIONS_OF_VECTORS
 from vsebench.relevance.embedding import aggregate, sentence
 from vsebench.relevance.embedding.aggregate import caption_cosine
 from vsebench.relevance.gains import Gains
@@ -69,7 +69,7 @@ def worlds(draw: st.DrawFn) -> tuple[np.ndarray, list[int], int]:
     return np.array(rows, np.float32), image_of, n_image
 
 
-@given(worlds(), st.sampled_from(AGGREGATES), st.sampled_from(VECTOR_OWN_CHOICES))
+@given(worlds(), st.sampled_from(AGGREGATES), st.sampled_from(OWN_CAPTIONS_OF_VECTORS))
 def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg: str, own: str) -> None:
     vectors, image_of, n_image = world
     got = whole(from_vectors(split_of(image_of, n_image), vectors, agg=agg, own=own))
@@ -79,7 +79,7 @@ def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg:
 
 
 @pytest.mark.parametrize("agg", AGGREGATES)
-@pytest.mark.parametrize("own", VECTOR_OWN_CHOICES)
+@pytest.mark.parametrize("own", OWN_CAPTIONS_OF_VECTORS)
 def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random.Generator) -> None:
     # Ragged: some images without captions, one whose captions fill several tiles.
     image_of = np.concatenate([rng.integers(0, 300, 700), np.full(600, 7), rng.integers(300, 900, 400)])

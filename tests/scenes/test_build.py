@@ -28,8 +28,8 @@ from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError
 from vsebench.files.atomic import hidden_of
 from vsebench.scenes import build as building
 from vsebench.scenes import folder
-from vsebench.scenes.build import build, build_scenes, named
-from vsebench.scenes.folder import HEADER, header
+from vsebench.scenes.build import build, build_scenes, settings_of_name
+from vsebench.scenes.folder import HEADER_BYTES, header
 from vsebench.scenes.settings import PARTS, Settings, parse
 from vsebench.scenes.store import open_scenes
 from vsebench.sets import catalogue, stored
@@ -144,13 +144,13 @@ def test_lines_say_what_arrays_hold() -> None:
 @pytest.mark.parametrize(("descr", "shape"), [("|u1", (1_000_000, 512, 512, 3)), ("<f4", (0, 29)), ("<i8", (11,))])
 def test_headers_are_those_of_numpy(descr: str, shape: tuple[int, ...], tmp_path: Path) -> None:
     written = header(descr, shape)
-    assert len(written) == HEADER
+    assert len(written) == HEADER_BYTES
     with (tmp_path / "x.npy").open("w+b") as stream:
         stream.write(written)
         stream.seek(0)
         assert np.lib.format.read_magic(stream) == (1, 0)
         assert np.lib.format.read_array_header_1_0(stream) == (shape, False, np.dtype(descr))
-        assert stream.tell() == HEADER
+        assert stream.tell() == HEADER_BYTES
 
 
 # --- interruption ------------------------------------------------------------------------------------------
@@ -306,9 +306,9 @@ def test_share_of_missed_objects() -> None:
 
 
 def test_names_and_settings(refuses: Refuses) -> None:
-    assert named("scenes", {}) == Settings() == parse("scenes-10k")
-    assert named("scenes", {"images": 2500, "seed": 3, "size": 32}).name == "scenes-2500-seed3-size32"
-    assert named("scenes-200", {}).name == named("scenes-tiny-val", {}).name == "scenes-tiny"
+    assert settings_of_name("scenes", {}) == Settings() == parse("scenes-10k")
+    assert settings_of_name("scenes", {"images": 2500, "seed": 3, "size": 32}).name == "scenes-2500-seed3-size32"
+    assert settings_of_name("scenes-200", {}).name == settings_of_name("scenes-tiny-val", {}).name == "scenes-tiny"
     assert build_scenes("scenes", images=10, seed=1, size=16).name == SMALL
     refuses(UsageError, build_scenes, near=1e-300)
     refuses(UsageError, build_scenes, "scenes-tiny", seed=3)
@@ -380,7 +380,7 @@ def test_a_damaged_description(text: str, refuses: Refuses) -> None:
 def test_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     build(parse(SMALL))
     for module in (building, folder):
-        monkeypatch.setattr(module, "GENERATOR", 3)
+        monkeypatch.setattr(module, "GENERATOR_VERSION", 3)
     for call in CALLS:
         refuses(BadInput, call)
     assert {s.available for s in catalogue.status() if s.name.startswith(SMALL)} == {"damaged"}

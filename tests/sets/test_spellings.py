@@ -209,7 +209,7 @@ def test_judgements_do_without_an_image_of_their_own(tmp_path: Path, refuses: Re
     report = vb.evaluate(*vectors, **given, metrics="mine:R@1,mine:mAP,mine:nDCG@3", ci=0)
     first = (vectors[1].astype(float) @ (vectors[0] / np.linalg.norm(vectors[0], axis=1)[:, None]).T).argmax(axis=1)
     assert report["mine:R@1", "t2i"].value == np.mean([first[i] in texts[i] for i in range(12)])
-    assert "no text has an image: only judgements say what is relevant" in report.notes
+    assert "texts have no image: only judgements define relevance" in report.notes
     assert report.warnings == ()
     for metrics in (None, "R@1"):
         assert str(vb.evaluate(*vectors, **given, metrics=metrics, ci=0).results[0].metric).startswith("mine:")

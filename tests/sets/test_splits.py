@@ -156,12 +156,12 @@ def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(coco, monkeyp
     owner, declared = coco.rows.ids[coco.image_of], DECLARED["coco-5k"]
     captions = tuple(map(str, coco.columns.ids.tolist()))
     shuffled = CaptionRows(owner, coco.columns.ids, captions, "a file").take(rng.permutation(25000))
-    settled = stored.verified(shuffled, declared)
+    settled = stored.declared_order(shuffled, declared)
     assert settled.captions == captions and np.array_equal(settled.image_id, owner)
     wrong = CaptionRows(np.roll(owner, 5), coco.columns.ids, captions, "a file")
-    refuses(BadInput, stored.verified, wrong, declared)
+    refuses(BadInput, stored.declared_order, wrong, declared)
     no_packages(monkeypatch)
-    refuses(BadInput, stored.verified, shuffled, declared)
+    refuses(BadInput, stored.declared_order, shuffled, declared)
 
 
 @needs_ids

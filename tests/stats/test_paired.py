@@ -118,7 +118,7 @@ def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.Mon
     for block in (1, 3 * 8 * 64, 100 * 8 * 64):
         monkeypatch.setattr(paired, "_BLOCK_BYTES", block)
         assert found(1) == found(3) == once
-    monkeypatch.setattr(paired, "_ROOM_BYTES", 1)
+    monkeypatch.setattr(paired, "_ALL_BLOCKS_BYTES", 1)
     assert found(2) == once
 
 

@@ -64,10 +64,10 @@ def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.Mon
         arrays += [agreement.tau_intervals(s, 0.9) for s in samples]
         return [a.tobytes() for a in arrays]
 
-    monkeypatch.setattr(agreement, "_BLOCK", 1 << 30)
+    monkeypatch.setattr(agreement, "_BLOCK_VALUES", 1 << 30)
     once = found()
     for block in (1 << 12, 5000, 1 << 16):
-        monkeypatch.setattr(agreement, "_BLOCK", block)
+        monkeypatch.setattr(agreement, "_BLOCK_VALUES", block)
         assert found() == once
 
 

@@ -27,8 +27,8 @@ def table(labels: LabelDistance, n: int, keep: bool = True, queries: npt.ArrayLi
     depth = chosen.depth
     rows = np.empty(items.shape)
     for g in range(len(chosen.gallery)):
-        rows[:, [g]] = labels.of(chosen, slice(0, len(items)), items[:, [g]])[0]
-    _, ideal = labels.of(chosen, slice(0, len(items)), items[:, :depth].copy())
+        rows[:, [g]] = labels.measure(chosen, slice(0, len(items)), items[:, [g]])[0]
+    _, ideal = labels.measure(chosen, slice(0, len(items)), items[:, :depth].copy())
     owns = chosen.queries if chosen.kept else np.full(len(rows), -1)
     for row, own, best in zip(rows, owns.tolist(), ideal, strict=True):
         assert best.tolist() == sorted(d for g, d in enumerate(row.tolist()) if g != own)[:depth]
@@ -50,7 +50,7 @@ def test_euclidean_by_definition(labels: npt.NDArray[np.float32]) -> None:
 def test_more_items_than_a_strip(rng: np.random.Generator) -> None:
     labels = rng.standard_normal((600, 3))
     lists = np.tile(np.arange(599), (2, 1))
-    got = euclidean(labels).of(select(600), slice(3, 5), lists)[0]
+    got = euclidean(labels).measure(select(600), slice(3, 5), lists)[0]
     np.testing.assert_allclose(got, np.linalg.norm(labels[3:5, None] - labels[None, :599], axis=2), rtol=1e-13)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_path, numbers
-from ..errors import UsageError, count_of, shown
+from ..errors import UsageError, count_of, format_value
 from ..evaluation.assemble import interval
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.misread import CHANCE_P_VALUE, of_mean
@@ -112,7 +112,9 @@ def choice(
     elif isinstance(set, Sequence):
         items = of_list(set)
     else:
-        raise UsageError(f"set is {shown(set)}", fix="give the name, folder or file of a set, or a list of items")
+        raise UsageError(
+            f"set is {format_value(set)}", fix="give the name, folder or file of a set, or a list of items"
+        )
     if baseline is not None and items.shape[1] > 1:
         what = f"'{items.name}' has two images per item: a baseline without images is never right for both"
         raise UsageError(what, fix=f"leave out {spell('baseline')}: its text, image and group scores are 0")

@@ -17,7 +17,7 @@ from .. import signature
 from ..errors import BadInput, UsageError, closest, count_of
 from ..evaluation.assemble import Key, column, key_of, label, population
 from ..files.ids import places
-from ..files.regular import RESULT
+from ..files.regular import RESULT_FILE
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
@@ -168,10 +168,10 @@ def _given(reports: Reports) -> Iterator[tuple[str | None, Path | Report]]:
         if not (path := Path(source)).is_dir():
             yield name, path
             continue
-        if not (path / RESULT).is_file():
-            what = f"is a folder without {RESULT}, the result of a training run"
-            raise BadInput(what, where=path, fix="evaluate it first: vsebench eval FOLDER -o A.json")
-        yield name or path.name, path / RESULT
+        if not (path / RESULT_FILE).is_file():
+            what = f"is a folder without {RESULT_FILE}, which a finished training run has"
+            raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
+        yield name or path.name, path / RESULT_FILE
 
 
 def named(text: str) -> tuple[str | None, Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, count_of, install, printable
 from ..files.image_files import Packed, files_of, listed, read_image
-from ..files.raw import shown
+from ..files.raw import format_id
 from ..files.regular import expanded
 from ..sets.packed_images import packed_images
 from ..types import TestSet
@@ -45,8 +45,8 @@ def make(
         raise MissingPackage("thumbnails need Pillow", fix=install("report")) from None
     files = _files(path, split)
     if not files:
-        what = f"has no image of the test set (such as '{printable(shown(split.rows.ids[0]))}.jpg')"
-        raise BadInput(what, where=path, fix="name the files after the image ids, one file per image")
+        what = f"has no image of the split (such as '{printable(format_id(split.rows.ids[0]))}.jpg')"
+        raise BadInput(what, where=path, fix="name the files after the image ids, and give every image once")
     made: dict[int, bytes] = {}
     unreadable: list[str] = []
     size = 0

@@ -116,7 +116,7 @@ def spice(
         kept = f"--split {split}" if split else f"--captions {shlex.quote(str(captions))}"
         tuples = file.load_tuples(strings, kept, text) if given else file.stored()
         if not tuples.texts:
-            fix = f"run: {file.BUILD} {file.ANY}"
+            fix = f"run: {file.BUILD} {file.ANY_SPLIT}"
             raise BadInput("there are no parsed captions to write", fix=fix)
         file.export_tuples(output, tuples)
         document |= {"file": str(output), "written": len(tuples.texts)}

@@ -1,4 +1,4 @@
-"""Evaluation in a validation loop: vectors come in batches with their ids."""
+"""Evaluation in a validation loop: vectors come in batches, with the ids of their items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import as_array, composed, id_rows, numbers
-from ..errors import BadInput, UsageError, count_of, shown
+from ..errors import BadInput, UsageError, count_of, format_value
 from ..files.ids import as_ids
 from ..log import logged
 from ..memory import text_array
@@ -27,7 +27,8 @@ from .request import request
 from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
-TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
+# Between two vectors of one item: bfloat16 and batch sizes change them less, dropout more.
+MAX_RELATIVE_DISTANCE = 0.1
 # Arguments of an evaluation that ``update`` takes here, or that name files.
 _INPUTS = (
     "images", "texts", "scores", "run", "image_ids", "text_ids", "query_ids", "corpus_ids", "image_id_of_text",
@@ -87,7 +88,7 @@ class Accumulator:
             )
         bound(evaluate, (), options)
         parsed = Options(split=split, captions_per_image=captions_per_image, **options)
-        checked = request(**vars(parsed))  # what is wrong is refused now
+        checked = request(**vars(parsed))  # raises for wrong options
         if checked.folder is not None:
             what = "split is a folder of queries and a corpus, which Accumulator does not read"
             raise UsageError(what, fix="collect the vectors, and give them to vsebench.evaluate")
@@ -143,7 +144,7 @@ class Accumulator:
 
         Args:
             images: (item, dim) floats, an array or a torch tensor; with ``ids`` one row a caption, so that the vector
-                of an image is repeated for its captions. Of equal images the first is kept.
+                of an image is repeated for its captions. The first of equal images is kept.
             texts: (item, dim) floats.
             ids: (item,) integers, the rows of the captions in the test set, counted from 0: the index of a data set
                 with an item a caption, which VSE++ and SCAN loaders return.
@@ -201,13 +202,13 @@ class Accumulator:
         """The image and the caption of every row, and the row."""
         rows = as_array(ids, "ids")
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            what = f"ids is {shown(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
+            what = f"ids is {format_value(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
             raise UsageError(what, fix="give one integer per row: the index of the caption in the test set, from 0")
         n = None if self._split is None else len(self._split.columns.ids)
         bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]
         if len(bad):
-            of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
-            what = f"ids hold {bad[0]}, which is not a row{of}"
+            scope = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
+            what = f"ids hold {bad[0]}, which is not a row{scope}"
             raise BadInput(what, fix="count rows from 0; pass ids of the split as text_ids")
         self._check_id_kind("ids")
         if self._split is None:
@@ -267,7 +268,7 @@ class Accumulator:
         for key, rank, row in zip(keys, ranks, array.astype(np.float32), strict=True):
             known = kept.get(key)
             largest = 0.0 if known is None else float(max(np.linalg.norm(known[1]), np.linalg.norm(row)))
-            if known is not None and np.linalg.norm(known[1] - row) > TOLERANCE * largest:
+            if known is not None and np.linalg.norm(known[1] - row) > MAX_RELATIVE_DISTANCE * largest:
                 raise BadInput(
                     f"{side} {key} has two vectors that differ",
                     fix="call model.eval() (dropout is random), and check that every id belongs to its row",
@@ -276,7 +277,7 @@ class Accumulator:
                 kept[key] = rank, row.copy()
 
     def _items(self) -> TestSet:
-        """The split with these ids."""
+        """The split of the items, with their keys as ids."""
         if self._split is not None:
             return self._split
         if self._by == BY_IDS:

@@ -20,7 +20,7 @@ from .. import __version__
 from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..files.regular import sha256_of
-from ..log import current, note, warn
+from ..log import collected, note, warn
 from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..options import spell
@@ -61,7 +61,7 @@ def is_median(metric: Metric) -> bool:
 
 
 def population(split: TestSet) -> Population:
-    """The resampling units of a test set: its images, or each image and caption if captions belong to no image."""
+    """The images of a split, the unit of every resample; and the captions, if they have no image."""
     return Population(len(split.rows.ids) + (len(split.columns.ids) if split.image_of is None else 0), split.row_folds)
 
 
@@ -102,12 +102,12 @@ def add(
 ) -> dict[Key, Measurement]:
     """All results with their intervals, from one set of resamples.
 
-    A median has none. A result needs queries of at least two images, and all of its queries.
+    A median has none, nor has a result with queries of fewer than two images, or with unknown queries.
 
     Args:
         results: elementary results and sums.
         members: for every sum the results it adds up.
-        split: the test set; its images are resampled.
+        split: its images are resampled.
         how: level, number, seed and method.
         threads: never changes a result.
         grid: an end this close to the value, relative to it, is set to the value.
@@ -141,7 +141,7 @@ def without(results: Mapping[Key, Measurement]) -> list[str]:
 
 
 def of_queries_alone(results: Iterable[Measurement]) -> list[str]:
-    """No or one note: the intervals of graded metrics leave out the influence of the images as candidates."""
+    """A note if the intervals of graded metrics leave out the influence of the images as candidates, else nothing."""
     found = [r for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
     return [queries_alone((str(r.metric) for r in found), units=units_of(found))] if found else []
 
@@ -263,7 +263,7 @@ def report(
     single: Mapping[Key, Measurement],
     ratings: str | None,
 ) -> Report:
-    """The report of an evaluation, with what was said so far.
+    """The report of an evaluation, with the notes and warnings so far.
 
     Args:
         plan, data, observed: what was measured, and the ranks of the relevant items.
@@ -281,7 +281,7 @@ def report(
         requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
     requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
     if plan.metrics and not requested.keys() & results.keys():
-        what = f"nothing was measured: {'; '.join(current().warnings)}"
+        what = f"nothing was measured: {'; '.join(collected().warnings)}"
         raise BadInput(what, fix="check the gains and what they are made from")
     ties(observed, results, plan.split, data.lists is not None)
     limits = [among.allowed is not None for among in data.candidates]
@@ -301,7 +301,7 @@ def report(
     note(*of_queries_alone(found(results)))
     if plan.request.resampling is not None:
         note(*without(results))
-    log, rows = current(), None
+    log, rows = collected(), None
     if plan.split.name == "custom" and not plan.split.columns.numbered:  # by which a file of texts is read again
         rows = np.arange(len(plan.split.columns.ids)) if data.rows[1] is None else np.asarray(data.rows[1])
     return Report(
@@ -327,14 +327,16 @@ def _with_sums(plan: Plan, single: Mapping[Key, Measurement]) -> tuple[dict[Key,
     for m in (m for m in plan.metrics if m.family.compute is None):
         parts: list[Key] = [(p, d) for p in m.parts() for d in plan.directions]
         if all(key in results for key in parts):
-            own = [results[key] for key in parts]
-            ends = [r.ties or (r.value, r.value) for r in own]
+            measured = [results[key] for key in parts]
+            ends = [r.ties or (r.value, r.value) for r in measured]
             low, high = (m.weight * sum(end[side] for end in ends) for side in (0, 1))
-            first = own[: len(plan.directions)]  # one metric in all directions: the others have the same queries
+            first = measured[
+                : len(plan.directions)
+            ]  # one metric in all directions: its queries are those of the others
             members[m, None], n, undefined = parts, sum(r.n for r in first), sum(r.undefined for r in first)
             results[m, None] = Measurement(
-                m, None, m.weight * sum(r.value for r in own), n, undefined,
-                ties=(low, high) if any(r.ties for r in own) else None,
+                m, None, m.weight * sum(r.value for r in measured), n, undefined,
+                ties=(low, high) if any(r.ties for r in measured) else None,
             )  # fmt: skip
     return results, members
 
@@ -374,7 +376,7 @@ def ties(
     """A line for every direction with printed values that depend on ties: how many relevant items tie, and the range of
     the most affected metric of each view. Metrics that read gains have no range, only a name.
 
-    It is a warning if ties decide values (collapsed, rounded or identical vectors), and a note if they hardly do
+    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note if they hardly do
     (a few captions are duplicates). In retrieved lists (``listed``) the order of the list decides.
     """
     for direction, observation in observed.items():
@@ -382,10 +384,10 @@ def ties(
         if max(shares.values(), default=0.0) <= TIE_SHARE:
             continue
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
-        shown = [v for v in shares if not in_folds(v)] or list(shares)
-        own = {v: [m for m, d in results if d == direction and m.view == v] for v in shown}
-        unknown = {v: str(each[0]) for v, each in own.items() if each and all(m.graded for m in each)}
-        ranges = {v: words for v in shown if (words := unknown.get(v) or _range(v, direction, results))}
+        visible = [v for v in shares if not in_folds(v)] or list(shares)
+        by_view = {v: [m for m, d in results if d == direction and m.view == v] for v in visible}
+        unknown = {v: str(each[0]) for v, each in by_view.items() if each and all(m.graded for m in each)}
+        ranges = {v: words for v in visible if (words := unknown.get(v) or _range(v, direction, results))}
         if not ranges:
             continue
         counted: list[str] = []
@@ -420,7 +422,7 @@ def _matters(moved: Moved) -> bool:
 
 
 def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> str:
-    """The metric whose printed value depends most on ties, and its range; a rank only if no fraction does."""
+    """The metric with the widest printed range of values due to ties, fractions before ranks; and this range."""
     moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
     for low, high, result in moved:
         ends = [printed(x, result.unit) for x in sorted((low, high))]
@@ -429,11 +431,11 @@ def _range(view: str, direction: Direction, results: dict[Key, Measurement]) -> 
     return ""
 
 
-BLOCK_QUERIES = 2048  # queries whose gains are computed together
+BLOCK_QUERIES = 2048  # queries with gains in memory
 
 
 def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
-    """The first ``plan.lists`` items of every ranking, none where this is 0.
+    """The first ``plan.lists`` items of every ranking, none if this is 0.
 
     Images without a caption are not queries, and their lists are empty, unless judgements have positives of them. The
     gains are of the first kind that a metric reads.
@@ -448,17 +450,17 @@ def kept_lists(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[L
             scores = None if scores is None else np.where(absent[:, None], np.float32(0), scores)
         gains = truth = None
         if view is not None:
-            own = plan.gains[view] if direction == "i2t" else plan.gains[view].T
-            gains, truth = _gains(own, items), _truth(own, direction, plan.split)
+            used = plan.gains[view] if direction == "i2t" else plan.gains[view].T
+            gains, truth = _gains(used, items), _truth(used, direction, plan.split)
         found.append(Lists(plan.split.way(direction) or direction, items, scores, view, gains, truth))
     return tuple(found)
 
 
 def _no_queries(plan: Plan, direction: Direction) -> Bool:
     """(query,) the images without a caption that no judgements have positives of."""
-    own, n = plan.split.image_of, len(plan.split.side(SIDES[direction][0]).ids)
+    owners, n = plan.split.image_of, len(plan.split.side(SIDES[direction][0]).ids)
     absent = np.ones(n, np.bool_)
-    with_text = np.arange(n) if direction == "t2i" or own is None else own
+    with_text = np.arange(n) if direction == "t2i" or owners is None else owners
     for queries in (with_text, *(t.relevance.queries for t in plan.targets[DIRECTIONS.index(direction)])):
         absent[queries] = False
     return absent
@@ -479,7 +481,7 @@ def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
 
 
 def _gains(gains: Gains, items: Int) -> Vectors:
-    """(query, k) gains of the items, 0 without an item."""
+    """(query, k) gains of the items, 0 if there is none."""
     out = np.zeros(items.shape, np.float32)
     for start in range(0, len(items), BLOCK_QUERIES):
         part = items[start : start + BLOCK_QUERIES]

@@ -88,17 +88,17 @@ def measure(
 def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> float:
     """The value over all queries, or the mean over folds of the value inside a fold."""
     if fold is None:
-        return _one(m, np.concatenate([values, missed]))
+        return _mean_or_median(m, np.concatenate([values, missed]))
     if len(missed):
         what = f"{m}: queries without positives belong to no fold"
         raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}")
     if (np.diff(fold) < 0).any():
         order = np.argsort(fold, kind="stable")
         values, fold = values[order], fold[order]
-    return float(np.mean([_one(m, part) for part in np.split(values, np.flatnonzero(np.diff(fold)) + 1)]))
+    return float(np.mean([_mean_or_median(m, part) for part in np.split(values, np.flatnonzero(np.diff(fold)) + 1)]))
 
 
-def _one(m: Metric, values: Float) -> float:
+def _mean_or_median(m: Metric, values: Float) -> float:
     if m.family.aggregate == "floor-median":
         return float(np.floor(np.median(values - 1)) + 1)
     return float(values.mean())

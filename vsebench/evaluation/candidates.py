@@ -27,7 +27,7 @@ from ..signature import CANDIDATES, ascending
 from ..types import BOTH, DIRECTIONS, Candidates, Int, Tops, Which
 from . import top_scored
 from .inputs import Input
-from .request import SELF, Given, Request
+from .request import SELF_ID, Given, Request
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,11 +36,11 @@ PAIR_BYTES = 16  # memory for an allowed item of a query
 
 
 def read(data: Input, request: Request) -> Input:
-    """The input with the requested candidates; retrieved lists without other items.
+    """The input limited to the requested candidates; other items are removed from retrieved lists.
 
     Raises:
         BadInput, MissingPackage: a file cannot be read, or is not of this test set.
-        UsageError: the item with the id of a query is to be excluded, but ids do not identify it.
+        UsageError: ``self`` if ids do not determine the item of a query.
     """
     allowed, only = _stored("candidates", request.candidates, data)
     excluded, without = _stored("exclude", request.exclude, data)
@@ -54,8 +54,8 @@ def read(data: Input, request: Request) -> Input:
         if among.allowed is not None:
             size = np.diff(among.allowed.indptr)
             if idle := int((size == 0).sum()):
-                of = f"of {len(size):,} queries"
-                counted = count_of(idle, f"{of} has no candidates and is", f"{of} have no candidates and are")
+                scope = f"of {len(size):,} queries"
+                counted = count_of(idle, f"{scope} has no candidates and is", f"{scope} have no candidates and are")
                 warn(f"{way}: {counted} left out of every metric")
         elif among.everything and direction in request.directions:
             note(f"{way}: all items are candidates")
@@ -70,12 +70,12 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
     found, digest = [None, None], hashlib.sha256()
     kind, word = (ONLY, "only") if option == "candidates" else (EXCEPT, "without")
     for one in given:
-        for pairs in [_itself(data)] if one.how == SELF else read_pairs(one.value, one.direction, kind):
-            placed = pairs if one.how == SELF else place(_addressed(pairs, data), data.split)
+        for pairs in [_itself(data)] if one.how == SELF_ID else read_pairs(one.value, one.direction, kind):
+            placed = pairs if one.how == SELF_ID else place(_addressed(pairs, data), data.split)
             side, inside = DIRECTIONS.index(placed.direction or "i2t"), placed.item >= 0
             shape = len(placed.queries), len(placed.items)
             query, item = placed.query[inside], placed.item[inside]
-            if pairs.scope == "all":  # which has one query
+            if pairs.queries_from == "all":  # which has one query
                 item = np.unique(item)
                 require(shape[0] * len(item) * PAIR_BYTES, where=pairs.where)
                 rows = np.tile(item, shape[0]), np.arange(shape[0] + 1) * len(item)
@@ -85,7 +85,7 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
             stored.sum_duplicates()
             found[side] = stored if found[side] is None else found[side] + stored
             note(*placed.notes)
-            if one.how != SELF:
+            if one.how != SELF_ID:
                 _note(option, placed, np.diff(stored.indptr), int((~inside).sum()), data)
     if given and all(found[DIRECTIONS.index(direction)] is None for direction in data.directions):
         what = f"{spell(option)} has no pairs of {data.split.way(data.directions[0])}, but that direction is ranked"
@@ -100,13 +100,13 @@ def _stored(option: str, given: Sequence[Given], data: Input) -> tuple[list[csr_
         for array in arrays:
             digest.update(np.ascontiguousarray(array, "<i8").data)
         digest.update(b"|")
-    words = [f"{word}#{digest.hexdigest()[:8]}"] * any(one.how != SELF for one in given)
-    return found, words + [SELF for one in given if one.how == SELF]
+    words = [f"{word}#{digest.hexdigest()[:8]}"] * any(one.how != SELF_ID for one in given)
+    return found, words + [SELF_ID for one in given if one.how == SELF_ID]
 
 
 def _note(option: str, pairs: Pairs, size: Int, lost: int, data: Input) -> None:
     """Note how many items a query has in a file, of (query,) sizes."""
-    some = size[pairs.given] if pairs.scope != "all" else size
+    some = size[pairs.given] if pairs.queries_from != "all" else size
     where = Path(pairs.where).name if pairs.format != "mapping" else "memory"
     least, most = int(some.min()), int(some.max())
     counted = f"{least:,} to " * (least < most) + count_of(most, "item")
@@ -118,13 +118,13 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
     """Pairs with the ids of queries and a direction, if these follow from the test set."""
     split, only = data.split, data.directions
     direction = pairs.direction or (only[0] if len(only) == 1 else None)
-    if pairs.scope and direction is None:
+    if pairs.queries_from and direction is None:
         rows, columns = (float((match(pairs.items, side.ids)[0] >= 0).mean()) for side in split.sides)
         direction = DIRECTIONS[rows > columns]
     if direction is None:
         return pairs
     queries, gallery = split.sides if direction == DIRECTIONS[0] else split.sides[::-1]
-    if pairs.scope == "rows":
+    if pairs.queries_from == "rows":
         if len(pairs.queries) != len(queries) or data.lists is not None:
             lines = count_of(len(pairs.queries), "row")
             what = f"has {lines} without query ids, but there are {len(queries):,} {queries.plural}"
@@ -132,7 +132,7 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
         order = np.arange(len(queries)) if queries.places is None else np.argsort(queries.places)
         note(f"{Path(pairs.where).name}: row k belongs to the {queries.name} in row k of the input")
         pairs = replace(pairs, queries=queries.ids[order])
-    elif pairs.scope:
+    elif pairs.queries_from:
         pairs = replace(pairs, queries=queries.ids[:1])
     if data.judged is not None:  # the gallery is what lists and judgements hold
         known = (match(pairs.items, gallery.ids)[0] >= 0)[pairs.item]
@@ -144,8 +144,8 @@ def _addressed(pairs: Pairs, data: Input) -> Pairs:
 
 
 def _itself(data: Input) -> Pairs:
-    """The pairs of a query and the item that has its id; raises UsageError if ids do not say which that is."""
-    split, named = data.split, spell("exclude", SELF)
+    """The pairs of a query and the item that has its id; raises UsageError if ids do not determine it."""
+    split, named = data.split, spell("exclude", SELF_ID)
     if len(data.directions) > 1 or not (split.one_way or data.judged is not None):
         what = f"{named} does not apply to {split.rows.plural} and {split.columns.plural}"
         raise UsageError(what, fix=f"give the pairs: {spell('exclude', 'FILE')}")

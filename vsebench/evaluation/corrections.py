@@ -45,12 +45,12 @@ def apply(data: Input, plan: Plan) -> Input:
     assert how is not None
     plain = {d: data.scorer(d) for d in plan.directions}
     banks: Scorers = plain
-    offsets_of, bank = TRANSDUCTIVE, how.bank
+    queries_from, bank = TRANSDUCTIVE, how.bank
     if bank is not None:
         of_vectors = isinstance(data.scorer(plan.directions[0]), Dot)
-        banks, offsets_of = _of_vectors(data, plan, bank) if of_vectors else _of_scores(data, plan, bank, how.rows)
+        banks, queries_from = _of_vectors(data, plan, bank) if of_vectors else _of_scores(data, plan, bank, how.rows)
         if shared := sum(_shared(banks[d], plain[d]) for d in plain):
-            offsets_of += f",{TRANSDUCTIVE}"
+            queries_from += f",{TRANSDUCTIVE}"
             note(f"{bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
     if request.intra:
         note(f"{spell('normalise')}: intra-modal values are not corrected", weight="detail")
@@ -60,13 +60,13 @@ def apply(data: Input, plan: Plan) -> Input:
     if plan.request.engine == "local" and (ranker := backends.chosen(request.backend)[0]) != "numpy":
         what = f"numpy computed the sums over the bank, {ranker} ranks the corrected scores"
         note(f"{spell('normalise')}: {what}", weight="detail")
-    if TRANSDUCTIVE in offsets_of:
+    if TRANSDUCTIVE in queries_from:
         what = "the ranking of a query depends on the other test queries; compare with systems that are corrected in"
         note(f"{spell('normalise', how.rule)} is {TRANSDUCTIVE}: {what} the same way", weight="result")
     written = ",".join(f"{key}={value:.12g}" for key, value in how.settings.items())
     return replace(
         data, system=System.of(*map(scorers.get, DIRECTIONS)), scored=plan.directions,
-        stages={**data.stages, "normalise": f"{how.rule},{written},{offsets_of}"},
+        stages={**data.stages, "normalise": f"{how.rule},{written},{queries_from}"},
     )  # fmt: skip
 
 

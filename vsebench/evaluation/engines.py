@@ -61,7 +61,7 @@ from .inputs import Input
 from .plan import Plan, make_plan, target_of
 from .request import Request
 
-SHARD_LAYOUT = 9  # of the arrays of a shard
+SHARD_FORMAT = 9  # raised when the arrays of a shard change
 WORKERS = 2  # processes on this machine
 SHARD_SCORES = 1 << 24  # scores of a shard, about; COCO 5K has 8 a pass
 MAX_SHARDS = {"count": 128, "lists": 4096, "graded": 4096}  # shards a pass; every one has counts of all columns
@@ -80,7 +80,7 @@ class Shard(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         return "-".join(map(str, (*self[:3], *self.rows)))
 
 
@@ -88,7 +88,7 @@ def shards_of(plan: Plan, data: Input) -> list[Shard]:
     """The shards of an evaluation."""
     assert data.system is not None
     sides, shapes = sides_of(plan.directions), [scorer.shape for scorer in data.system.both]
-    scans = ((0,) if data.system.separate_backward is None else sides) if any(plan.targets) else ()
+    scans = ((0,) if data.system.separate is None else sides) if any(plan.targets) else ()
     found = [shard for side in scans for shard in cut("count", side, 0, shapes[side])]
     found += [shard for side in sides if plan.depth for shard in cut("lists", side, 0, shapes[side])]
     for number, (first, *_) in enumerate(together(plan.rankings)):
@@ -114,7 +114,7 @@ class Job:
 
 
 def make_job(data: Input, plan: Plan) -> Job:
-    """The job of an evaluation; its input is read and planned here."""
+    """The job of an evaluation that was read and planned in this process."""
     request = replace(plan.request, progress=None)
     if request.scheduler is None and request.threads is None:  # the workers share the cores of this machine
         request = replace(request, threads=max(1, default_threads() // (request.workers or WORKERS)))
@@ -135,7 +135,7 @@ def key_of(files: Mapping[Path, str], data: Input, plan: Plan) -> str:
         signature(plan, data, None), *plan.single, plan.directions, plan.depth, request.resampling is not None,
         request.rerank_depth, request.weight, request.image_key, request.text_key, request.scores_key,
     )  # fmt: skip
-    return fingerprint(__version__, SHARD_LAYOUT, *files.values(), *map(str, decided))
+    return fingerprint(__version__, SHARD_FORMAT, *files.values(), *map(str, decided))
 
 
 class Used(NamedTuple):
@@ -210,13 +210,13 @@ def _arrays_of(
     assert data.system is not None
     scorer = data.system.both[shard.side]
     if shard.kind == "count":
-        served = counters if data.system.separate_backward is None else (counters[shard.side], ())
+        served = counters if data.system.separate is None else (counters[shard.side], ())
         return counted(ranker.scan, scorer, served, threads, shard.rows)
     if shard.kind == "lists":
         assert plan.depth is not None
-        own = scorer.take(slice(*shard.rows), slice(None))
+        block = scorer.take(slice(*shard.rows), slice(None))
         among = data.candidates[shard.side].take(slice(*shard.rows), slice(None))
-        top = top_lists(own, plan.depth, threads=threads, by=ranker.lists, among=among)
+        top = top_lists(block, plan.depth, threads=threads, by=ranker.lists, among=among)
         assert top.ties is not None  # scores have an order
         return [top.start, top.entries, top.ties]
     shared, new = rankings[shard.number], None
@@ -228,13 +228,13 @@ def _arrays_of(
 
 def counted(scan: Scan, scorer: Scorer, counters: Both[Sequence[Counter]], threads: int, rows: Range) -> Arrays:
     """The counts of some rows as queries, and of all columns as queries among these rows; counters do not change."""
-    own, others = ([one.fresh() for one in some] for some in counters)
-    scan(scorer, own, others, threads, part=rows)
-    return [array for one, pairs in kept_of(own, others, rows) for array in one.arrays(pairs)]
+    row_counters, column_counters = ([one.fresh() for one in some] for some in counters)
+    scan(scorer, row_counters, column_counters, threads, part=rows)
+    return [array for one, pairs in kept_of(row_counters, column_counters, rows) for array in one.arrays(pairs)]
 
 
 def kept_of(rows: Iterable[Counter], columns: Iterable[Counter], part: Range) -> list[tuple[Counter, slice]]:
-    """The counters of a pass, and the pairs that each shard counts."""
+    """The counters of a pass, each with the slice of pairs that a shard counts."""
     of_rows = [(one, slice(*one.pairs.indptr[list(part)].tolist())) for one in rows]
     return of_rows + [(one, slice(None)) for one in columns]
 
@@ -256,7 +256,7 @@ def kept_by(shared: Together, out: Outs, queries: Range) -> list[tuple[Counter |
 
 
 def join(kept: Iterable[tuple[Counter | Out, slice]], arrays: Arrays) -> None:
-    """Add the arrays of a shard to what is counted or measured here, of some of its pairs or queries."""
+    """Add the arrays of a shard to the counters or measurements of this process."""
     given = iter(arrays)
     for one, some in kept:
         one.join(some, given)
@@ -410,7 +410,7 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """Write the arrays of a shard; raises DiskError if the cache cannot be written or the disk is full."""
+    """Write the arrays of a shard; raises DiskError if the cache cannot be written, or no space is left."""
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, *arrays)
 
@@ -554,7 +554,7 @@ def _check_scheduler(address: str) -> None:
             return (await asyncio.wait_for(scheduler.identity(), CONNECT_SECONDS))["type"]
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # the calling thread may already run an event loop, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # the calling thread may already run a loop, as in a notebook
             found = thread.submit(asyncio.run, identity()).result()
     except Exception as error:  # what answers may be anything
         raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None
@@ -572,13 +572,14 @@ def _check_workers(client: Any) -> None:
         what = f"the scheduler has had no worker for {WORKER_WAIT_SECONDS:.0f} seconds"
         raise _lost(what, f"start workers (dask worker ADDRESS); {_continued()}") from error
     found = client.get_versions(packages=["vsebench"])
-    own = found["client"]["packages"]["vsebench"]
+    client_version = found["client"]["packages"]["vsebench"]
     for worker, facts in found["workers"].items():
         version = facts["packages"]["vsebench"]
-        if version != own:
+        if version != client_version:
             what = f"the worker {worker} has {'no vsebench' if version is None else f'vsebench {version}'}"
             raise _lost(
-                f"{what}, but this is {own}", f"install the same version on all machines ({errors.install('dask')})"
+                f"{what}, but this is {client_version}",
+                f"install the same version on all machines ({errors.install('dask')})",
             )
 
 
@@ -589,11 +590,11 @@ def _continued() -> str:
 
 def _lost(what: str, fix: str, error: Exception | None = None) -> WorkersLost:
     """The error of work that cannot go on, with what another package says of it."""
-    reason = "" if error is None else f": {_words(error)}"
-    return WorkersLost(what + reason, where=spell("engine", "dask"), fix=fix)
+    detail = "" if error is None else f": {_words(error)}"
+    return WorkersLost(what + detail, where=spell("engine", "dask"), fix=fix)
 
 
 def _words(error: BaseException) -> str:
     """What an error says, with the name of one that is not ours."""
-    name, said = type(error).__name__, first_line(error)
-    return error.what if isinstance(error, VsebenchError) else said if said == name else f"{name}: {said}"
+    name, first = type(error).__name__, first_line(error)
+    return error.what if isinstance(error, VsebenchError) else first if first == name else f"{name}: {first}"

@@ -18,7 +18,7 @@ from .engines import Engine
 from .inputs import Input
 from .plan import Plan
 
-BLOCK_IMAGES = 64  # images whose gains are examined together
+BLOCK_IMAGES = 64  # images with gains in memory
 
 
 def results(

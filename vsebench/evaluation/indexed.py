@@ -35,7 +35,7 @@ MAX_QUERIES_TO_CHECK = 1000
 MIN_QUERIES_TO_CHECK = 20  # for the first items of quantised vectors
 RANDOM_ITEMS = 16  # that the first item of a query is compared with
 MAX_NEARER = 0.25  # share of random items that are nearer than the first of a list, by the median query
-TOLERANCE = 0.01  # relative to the lengths: vectors rounded to 16 bits are the same vectors
+MAX_RELATIVE_DISTANCE = 0.01  # of vectors rounded to 16 bits
 PAIR_BYTES = 48  # memory for a listed item
 REBUILD = "build the index from these vectors, in their order, or evaluate the vectors that it was built from"
 
@@ -145,12 +145,12 @@ def _check(found: Found, first: Int, sampled: Int, scorer: Dot, side: Side, give
     if not len(query):
         return
     listed, score = found.scores[query, 0].astype(np.float64), exact_scores(scorer, query, item)
-    own, dot = (1.0, score * lengths[item]) if scorer.cosine else (scorer.lengths[0][query], score)
+    query_length, dot = (1.0, score * lengths[item]) if scorer.cosine else (scorer.lengths[0][query], score)
     # The index holds the vectors as they are, or of unit length.
-    errors = [_error(found, listed, dot / scale, own, lengths[item] / scale) for scale in (1.0, lengths[item])]
+    errors = [_error(found, listed, dot / scale, query_length, lengths[item] / scale) for scale in (1.0, lengths[item])]
     other = np.median(errors[not scorer.cosine]) < np.median(errors[scorer.cosine])
     unit = scorer.cosine != bool(other)
-    uniform, wrong = np.ptp(lengths) <= TOLERANCE * lengths.max(), ""
+    uniform, wrong = np.ptp(lengths) <= MAX_RELATIVE_DISTANCE * lengths.max(), ""
     same = uniform or (unit if scorer.cosine else not (unit or found.distances))
     if len(sampled):
         ours = scorer.y[sampled].astype(np.float64) / (lengths[sampled, None] if unit else 1.0)
@@ -158,7 +158,7 @@ def _check(found: Found, first: Int, sampled: Int, scorer: Dot, side: Side, give
         compared = sampled
     else:
         off, compared = errors[unit] * found.exact, item
-    differ = compared[~(off <= TOLERANCE)]  # NaN too
+    differ = compared[~(off <= MAX_RELATIVE_DISTANCE)]  # NaN too
     if len(differ):
         wrong = f"was built from other vectors: the vector of {side.name} {side.ids[differ[0]]} differs "
         wrong += f"({len(differ):,} of {len(compared):,} compared vectors differ)"

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import id_rows, is_path, numbers
 from ..errors import BadInput, UsageError, count_of
 from ..files import read as files
-from ..files.ids import MBEIR, as_ids, match
+from ..files.ids import MBEIR_BASES, as_ids, match
 from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import Array, Raw
 from ..files.read_pairs import Order, read_pairs
@@ -32,7 +32,7 @@ from ..signature import ENCODER
 from ..types import (
     DIRECTIONS,
     EVERYTHING,
-    NONE,
+    NO_INDICES,
     ONE_WAY,
     QUERIES,
     QUERIES_OF,
@@ -60,7 +60,7 @@ ARRAYS = Path(IN_MEMORY)
 class SecondScores(NamedTuple):
     """Scores of a second stage for the top of the rankings of a direction."""
 
-    of: Callable[[Int, Int], Float]  # (pair,) float64 scores of (pair,) queries and items, NaN for none
+    scores: Callable[[Int, Int], Float]  # (pair,) float64 scores of (pair,) queries and items, NaN for none
     each: Int  # (query,) int64, how many items a query has scores for
     depth: int = 0  # how many items a query are re-ranked, at most
     reach: int = 0  # how many of the first stage are read; scores of another precision may lie below the top
@@ -94,11 +94,11 @@ class Input:
         score: what the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``.
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
         sources: the files that were read.
-        complete: the complete split, if ``split`` is a part.
+        complete: the split that ``split`` is a part of, else None.
         second: by direction the scores of a second stage, for the top of the rankings.
         index: by direction the saved index that made the lists.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``, ...
-        without_ids: the sides without row ids.
+        without_ids: the sides with rows but no ids.
         candidates: of the rows and of the columns as queries; retrieved lists have no other items.
         judged: judgements already read (the items were taken from them), else None.
     """
@@ -285,7 +285,7 @@ def _runs(named: Sequence[Given], request: Request) -> list[Pairs]:
 
 
 def _of_rows(pairs: Pairs, request: Request) -> Pairs:
-    """A run with ids in place of row numbers: the given ids, the ids of a split in its order, or row numbers.
+    """A run; rows get ids: the given ids, the ids of a split in its order, or row numbers.
 
     Raises UsageError or BadInput.
     """
@@ -324,13 +324,13 @@ def _of_rows(pairs: Pairs, request: Request) -> Pairs:
 def _split_of(
     runs: list[Pairs], request: Request, split: TestSet | str | None
 ) -> tuple[TestSet | str, list[Pairs], Judged | None]:
-    """The split of retrieved lists; if they fit none, a split made from the judgements."""
+    """The split of retrieved lists; without a split, the test set made from the given judgements."""
     chosen = request.judgements
     if split is not None and (split != "custom" or not chosen):
         return split, runs, None
-    if request.folder is not None:  # queries need a list or judgements
-        test, asked = request.folder.test, [request.folder.judged, *(pairs.queries for pairs in runs)]
-        some = np.any([match(test.rows.ids, ids)[0] >= 0 for ids in asked], axis=0)
+    if request.folder is not None:  # queries without a list or judgements are none
+        test, query_ids = request.folder.test, [request.folder.judged, *(pairs.queries for pairs in runs)]
+        some = np.any([match(test.rows.ids, ids)[0] >= 0 for ids in query_ids], axis=0)
         return replace(test, rows=test.rows.take(np.flatnonzero(some))), runs, None
     of_queries = any(pairs.direction == ONE_WAY or pairs.format == "rows" for pairs in runs)
     if of_queries and not chosen:
@@ -377,18 +377,18 @@ def _with_ids(raw: Raw, given: Options | None) -> Raw:
 
     Raises UsageError or BadInput.
     """
-    named = {name: of for name in IDS if (of := getattr(given, name, None)) is not None}
+    named = {name: value for name in IDS if (value := getattr(given, name, None)) is not None}
     of_queries = any(name in IDS[2:] for name in named)
     if of_queries and (other := next((name for name in IDS[:2] if name in named), None)):
         what = f"{spell(other)} is for images and texts, but ids of queries and a corpus are given"
         raise UsageError(what, fix="leave it out")
     found: dict[str, Any] = {"sides": QUERIES} if of_queries else {}
-    for name, of in named.items():
+    for name, value in named.items():
         field = IDS[IDS.index(name) % 2]
         if getattr(raw, field) is not None:
             raise UsageError(f"{spell(name)} is given, but the rows have ids", fix="leave it out")
-        found[field] = _ids(of, name)
-    raw = replace(raw, **found, sources=(*raw.sources, *(Path(of) for of in named.values() if is_path(of))))
+        found[field] = _ids(value, name)
+    raw = replace(raw, **found, sources=(*raw.sources, *(Path(value) for value in named.values() if is_path(value))))
     if not isinstance(given, Request):
         return raw
     if given.folder is not None:
@@ -420,7 +420,7 @@ def items_of(
 ) -> tuple[TestSet, list[Pairs], Judged]:
     """The queries and the gallery of retrieved lists and of judgements of them, and both in stated directions.
 
-    Captions belong to no image. If nothing says which side is images, they are queries and a corpus. Lists that
+    Captions get no image. If nothing says which side is images, they are queries and a corpus. Lists that
     are ``fused`` with them are of the same gallery.
 
     Raises:
@@ -504,7 +504,7 @@ def _shared(pairs: Pairs, run: Pairs) -> tuple[float, float]:
     def share(ids: Ids, known: Ids, base: int = 0) -> float:
         return float((match(ids, known, base)[0] >= 0).mean()) if len(ids) and len(known) else 0.0
 
-    bases = (0, 0) if run.format == "rows" else MBEIR
+    bases = (0, 0) if run.format == "rows" else MBEIR_BASES
     same = share(pairs.queries, run.queries, bases[0]) + share(pairs.items, run.items, bases[1])
     return same, share(pairs.queries, run.items) + share(pairs.items, run.queries)
 
@@ -516,9 +516,9 @@ def _together(every: Sequence[Pairs]) -> tuple[dict[Modality, Ids], list[Pairs]]
     for pairs in every:
         assert pairs.direction is not None  # they are stated
         spelled: dict[str, Any] = {}
-        bases = (0, 0) if any(one.format == "rows" for one in every) else MBEIR
+        bases = (0, 0) if any(one.format == "rows" for one in every) else MBEIR_BASES
         for name, side, base in zip(("queries", "items"), SIDES[pairs.direction], bases, strict=True):
-            ids, before = getattr(pairs, name), known.get(side, NONE)
+            ids, before = getattr(pairs, name), known.get(side, NO_INDICES)
             at, how = match(ids, before, base)
             note(f"{side} ids of {Path(pairs.where).name} are matched {how}" if how else "", weight="detail")
             if len(before) and before.dtype.kind != ids.dtype.kind:

@@ -32,8 +32,8 @@ from .plan import Plan
 VIEW = "cxc"
 TASK: dict[Modality, Literal["sis", "sts"]] = {"image": "sis", "caption": "sts"}
 THRESHOLD: dict[Modality, float] = {"image": 2.5, "caption": 3.0}
-_INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
-_BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # with queries of that modality
+_INTRA_DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
+_CROSS_DIRECTION: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # by the modality of the queries
 
 
 def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Key, Measurement], str]:
@@ -59,8 +59,8 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Ke
             similarity=plan.request.similarity, ties=plan.request.ties, threads=plan.request.threads,
         )  # fmt: skip
         for m in plan.intra:
-            result = measure(m, ranks, plan.split, _BETWEEN[embeddings.modality], plan.request.no_positive)
-            direction = _INSIDE[embeddings.modality]
+            result = measure(m, ranks, plan.split, _CROSS_DIRECTION[embeddings.modality], plan.request.no_positive)
+            direction = _INTRA_DIRECTION[embeddings.modality]
             found[m, direction] = replace(result, direction=direction)
     return found, "+".join(identity(rating) for rating in ratings.values())
 

@@ -36,7 +36,7 @@ from .top_scored import MIN_IMAGES
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
 RECALL_DEPTHS = (1, 10, 100)
-CHANCE_P_VALUE = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
+CHANCE_P_VALUE = 0.01  # an untrained model passes this often; a working model has a far smaller p-value
 BLOCK_SCORES = 1 << 22  # scores in memory at a time
 
 
@@ -49,9 +49,9 @@ class Sample:
             of their rankings.
         units: (unit,) int64 place of the first query of every unit: an image and its captions, or a query alone if
             the image of a caption is not known.
-        best: (query,) float64 rank of the first relevant item; the mean of its ranks if it ties.
-        mean: (query,) float64 mean over the relevant items of (rank - 1/2) / gallery, uniform at chance.
-        size: (query,) int64 number of relevant items.
+        best: (query,) float64 rank of the first positive, the mean of its ranks if it ties.
+        mean: (query,) float64 mean over the own items of (rank - 1/2) / gallery, uniform at chance.
+        size: (query,) int64 number of own items.
         depth: (query,) int64 known length of the ranking; ranks beyond it are the mean of those that remain.
         gallery: number of candidates.
     """
@@ -90,10 +90,9 @@ class Sample:
     def p_value(self) -> float:
         """The probability at chance of ranks as good as these, corrected for the tests.
 
-        Units are independent; the captions of one image are not, as their ranks are similar. So the mean over units of
-        ``mean`` is normal, and the number of first queries with a relevant item among the first ``RECALL_DEPTHS`` is
-        binomial. Both also hold when all queries prefer the same items: the ranks are then draws without replacement,
-        which vary less.
+        Captions of one image have similar ranks, so the tests use one value a unit: the mean of ``mean`` over units is
+        normal, and the number of first queries with a positive in the top k (``RECALL_DEPTHS``) is binomial. Both also
+        hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
         """
         from scipy.special import bdtrc
 
@@ -113,7 +112,7 @@ class Sample:
 
 
 def of_mean(excess: Float) -> tuple[float, float]:
-    """The probabilities of a mean this small, and this large, for independent values with expectation 0.
+    """The probabilities of a mean as small as this one, and as large, of independent values with expectation 0.
 
     Args:
         excess: (image,) float64, at chance 0 on average.
@@ -125,13 +124,15 @@ def of_mean(excess: Float) -> tuple[float, float]:
 
 
 def ranks_of(scores: npt.NDArray[np.floating], items: Int) -> Float:
-    """(item,) the ranks of some items by (gallery,) scores; mean ranks for ties: a collapsed model is not perfect."""
-    relevant = scores[items, None]
-    return np.asarray((scores > relevant).sum(axis=1) + ((scores == relevant).sum(axis=1) + 1) / 2, np.float64)
+    """(item,) ranks of some items by (gallery,) scores, means over ties: a collapsed model is not perfect."""
+    positive_scores = scores[items, None]
+    return np.asarray(
+        (scores > positive_scores).sum(axis=1) + ((scores == positive_scores).sum(axis=1) + 1) / 2, np.float64
+    )
 
 
-class RelevantItems:
-    """The relevant items of the queries of one direction.
+class Positives:
+    """The positives of the queries of one direction.
 
     Args:
         relevance: of these queries.
@@ -153,29 +154,29 @@ class RelevantItems:
         keys = images * self.columns + texts
         return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
 
-    def of(self, queries: Int) -> list[Int]:
-        """The relevant items of these queries; every query must have some."""
+    def items_of(self, queries: Int) -> list[Int]:
+        """The positives of these queries; every query must have some."""
         start, found = self.relevance.indptr, np.searchsorted(self.relevance.queries, queries)
         return [self.relevance.items[start[at] : start[at + 1]] for at in found.tolist()]
 
 
-def ground_truth(split: TestSet, direction: Direction) -> RelevantItems:
-    """The image of every text, or the texts of every image; raises UsageError if they are unknown."""
-    return RelevantItems(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
+def positives_by_image(split: TestSet, direction: Direction) -> Positives:
+    """The positives by ``image_of``; raises UsageError if the image of every text is not known."""
+    return Positives(SOURCES["gt"].positives(split)[DIRECTIONS.index(direction)], direction, split)
 
 
-def sample(data: Input, relevant: RelevantItems, most: int, wide: bool = False) -> Sample:
+def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> Sample:
     """Some queries of evenly spaced units, ranked.
 
     Args:
         data: scores or retrieved lists.
-        own: the own items of the queries.
+        positives: of the queries.
         most: queries.
         wide: use float64 scores, which separate nearly equal vectors.
     """
-    direction = relevant.direction
-    queries, units = sampled_queries(data, relevant, most)
-    gallery, items = len(data.split.side(SIDES[direction][1])), relevant.of(queries)
+    direction = positives.direction
+    queries, units = sampled_queries(data, positives, most)
+    gallery, items = len(data.split.side(SIDES[direction][1])), positives.items_of(queries)
     first, last, depth = np.zeros((3, len(queries)), np.int64)
     best, mean = np.full(len(queries), np.inf), np.full(len(queries), 0.5)
     if data.lists is None:
@@ -198,16 +199,16 @@ def sample(data: Input, relevant: RelevantItems, most: int, wide: bool = False) 
     return Sample(start, end, units, best, mean, size, depth, gallery)
 
 
-def sampled_queries(data: Input, relevant: RelevantItems, most: int) -> tuple[Int, Int]:
-    """A sample of queries from evenly spaced units, and the start of each unit in it.
+def sampled_queries(data: Input, positives: Positives, most: int) -> tuple[Int, Int]:
+    """A sample of queries from evenly spaced units, and where in it each unit starts.
 
     A query needs candidates and a relevant item. There is one query a unit, or several if there are few units.
     """
-    queries = relevant.relevance.queries
+    queries = positives.relevance.queries
     if data.lists is not None:
-        queries = queries[data.lists[relevant.direction].depth[queries] > 0]
-    queries = queries[np.argsort(relevant.unit[queries], kind="stable")]
-    units, first, count = np.unique(relevant.unit[queries], return_index=True, return_counts=True)
+        queries = queries[data.lists[positives.direction].depth[queries] > 0]
+    queries = queries[np.argsort(positives.unit[queries], kind="stable")]
+    units, first, count = np.unique(positives.unit[queries], return_index=True, return_counts=True)
     if not len(units):
         return units, first
     some = np.unique(np.linspace(0, len(units) - 1, min(most, len(units))).astype(np.int64))
@@ -226,28 +227,28 @@ def _scores(
         yield from np.ascontiguousarray(rows_in_threads(data.scorer(direction), some, wide=wide))
 
 
-FIRST_QUERIES, ALL_QUERIES = 64, 512  # queries ranked at first, and in case of doubt
-MAX_LISTS = 2048
-ROW_PARTS = 8  # parts of the rows, each tested by itself if rows have no ids
-PROCESSES = range(2, 17)  # numbers of processes that may have gathered their rows in another order
-OFFSETS = (1, -1, 2, -2)  # rows by which all rows after a gap may be displaced
-MAX_P_VALUE = 1e-2  # corrected for all orders tried; if the order is right, another one gains next to nothing
-MAX_IMAGES_BY_WORDING = 2000  # images whose first captions are compared
-MAX_LIKE_PAIRS = 128  # pairs of captions with similar wording
+FIRST_QUERIES, ALL_QUERIES = 64, 512  # ranked at first, and if these leave a doubt
+MAX_LISTED_ITEMS = 2048
+ROW_PARTS = 8  # rows without ids are tested in this many parts
+PROCESS_COUNTS = range(2, 17)  # numbers of processes that may have gathered rows in another order
+ROW_OFFSETS = (1, -1, 2, -2)  # shifts of all rows after some row
+MAX_P_VALUE = 1e-2  # corrected for all orders tried; if rows are in order, no other order comes close
+MAX_IMAGES_BY_WORDING = 2000  # images with first captions that are compared
+MAX_LIKE_PAIRS = 128  # pairs of captions with similar words
 MIN_COSINE = 0.2  # between the words of two such captions
-MIN_MEAN_PLACE = 0.3  # mean place of their images, if the right images are ten times nearer to the top
-WORDS: dict[Direction | None, tuple[str, str]] = {
+MIN_MEAN_PLACE = 0.3  # mean place of their images, if the positives are ten times nearer to the top
+DIRECTION_WORDS: dict[Direction | None, tuple[str, str]] = {
     "i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions"), ONE_WAY: ("query-to-corpus", "queries"),
 }  # fmt: skip
-UNKNOWN_CAUSE_FIX = (
+CHECK_ALL = (
     "check that images and texts are rows of the same items, that the ids belong to the rows, and that larger "
     "scores mean more similar; an untrained or collapsed model is at chance too"
 )
-ROWS_FIX = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
-QUERY_IDS_FIX = "give query_ids and corpus_ids, so that rows are matched by id"
-SAVE_IDS_FIX = "save every id with the row of its item: ids and rows are in different orders"
-LISTS_FIX = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
-NEGATED_FIX = "give similarities (larger means more similar): negate the scores, or reverse the lists"
+GIVE_IDS = "give image_ids and text_ids (or image_of_text), so that rows are matched by id"
+GIVE_QUERY_IDS = "give query_ids and corpus_ids, so that rows are matched by id"
+SAVE_IDS_WITH_ROWS = "save every id with the row of its item: ids and rows are in different orders"
+WRITE_ITEM_IDS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
+NEGATE_SCORES = "give similarities (larger means more similar): negate the scores, or reverse the lists"
 
 Suspicion = tuple[str, str]  # the reason to think that input is misread, and the fix
 
@@ -266,8 +267,8 @@ def check(data: Input, plan: Plan) -> None:
     if data.system is not None and not data.of_vectors and any(one.allowed is not None for one in data.candidates):
         return  # other pairs may have no scores
     if data.index:  # the vectors
-        relevant = {d: one.scorer for d, one in data.index.items()}
-        data = replace(data, lists=None, system=System.of(relevant.get("i2t"), relevant.get("t2i")))
+        indexed = {d: one.scorer for d, one in data.index.items()}
+        data = replace(data, lists=None, system=System.of(indexed.get("i2t"), indexed.get("t2i")))
     view = (
         "gt" if split.image_of is not None else next((m.view for m in plan.single if m.view in plan.judgements), None)
     )
@@ -276,51 +277,59 @@ def check(data: Input, plan: Plan) -> None:
     both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
     # There are more captions than images to use as queries, and they have fewer candidates.
     without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
-    with one_blas_thread():  # threads of vsebench compute the products
-        each_direction = [RelevantItems(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
+    with one_blas_thread():  # products use their own threads
+        sides = [Positives(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
         found = [
             one
-            for relevant in each_direction
-            if (one := suspect(data, relevant, relevant.direction == without_ids)) is not None
+            for positives in sides
+            if (one := suspect(data, positives, positives.direction == without_ids)) is not None
         ]
-        if without_ids and not found and (others := other_images(data)):
-            found = [(others, ROWS_FIX)]
+        if without_ids and not found and (others := of_others(data)):
+            found = [(others, GIVE_IDS)]
     if found and not trust:
-        what, fix = next((one for one in found if one[1] != UNKNOWN_CAUSE_FIX), found[0])
+        what, fix = next((one for one in found if one[1] != CHECK_ALL), found[0])
         raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} evaluates it anyway")
     warn(*(what for what, _ in found))
 
 
-def suspect(data: Input, relevant: RelevantItems, order: bool = False) -> Suspicion | None:
-    """The reason why the input looks misread in a direction; None without one, and for small samples.
+def suspect(data: Input, positives: Positives, order: bool = False) -> Suspicion | None:
+    """Why the input looks misread in a direction; None if it does not, or is too small to tell.
 
     Args:
         data: scores or retrieved lists.
-        own: the own items of the queries.
-        order: rank the complete sample even if a few queries have a good recall, test its parts, and try the orders of
+        positives: of the queries.
+        order: rank the complete sample although a few queries have a good recall, test its parts, and try the orders of
             several processes and displaced rows.
     """
     listed = data.lists is not None
     # Near-constant vectors have scores that float32 cannot tell apart: the complete sample is ranked in float64.
-    for most in (MAX_LISTS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
-        found = sample(data, relevant, most, wide=most == ALL_QUERIES)
+    for most in (MAX_LISTED_ITEMS,) if listed else (ALL_QUERIES,) if order else (FIRST_QUERIES, ALL_QUERIES):
+        found = sample(data, positives, most, wide=most == ALL_QUERIES)
         if len(found.best) < MIN_IMAGES:
             return None
         if not found.at_chance and not _is_poor(found, 0.1):
             break
-    as_read, words = relevant(*found.first), WORDS[data.split.way(relevant.direction)]
-    rows = QUERY_IDS_FIX if data.split.one_way else ROWS_FIX
-    by = "" if relevant.relevance.name == "gt" else f"{relevant.relevance.name}:"
+    as_read, words = positives(*found.first), DIRECTION_WORDS[data.split.way(positives.direction)]
+    rows = GIVE_QUERY_IDS if data.split.one_way else GIVE_IDS
+    by = "" if positives.relevance.name == "gt" else f"{positives.relevance.name}:"
     what = f"{words[0]} {by}R@1 of {len(found.best)} sampled {words[1]} is {_percent(found.recall(1))}"
     if found.at_chance:
         expected = f"chance {_percent(found.chance(10), 2)}"
         what = f"recall is at chance: {what} (R@10 {_percent(found.recall(10))}, {expected})"
-    if (better := _better(list(readings(data, relevant, found, order)), as_read, found.units)) is not None:
+    if (better := _better(list(readings(data, positives, found, order)), as_read, found.units)) is not None:
         what = f"{what}; {better.words} it would be {_percent(float(better.hits.mean()))}"
-        fix = NEGATED_FIX if better.negated else LISTS_FIX if listed else rows if data.without_ids else SAVE_IDS_FIX
+        fix = (
+            NEGATE_SCORES
+            if better.negated
+            else WRITE_ITEM_IDS
+            if listed
+            else rows
+            if data.without_ids
+            else SAVE_IDS_WITH_ROWS
+        )
         return what, fix
     if found.at_chance:
-        return what, UNKNOWN_CAUSE_FIX
+        return what, CHECK_ALL
     part = _part_at_chance(found, words[0]) if order and not _is_poor(found) else ""
     return (part, rows) if part else None
 
@@ -376,19 +385,19 @@ def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | No
     return best if p < MAX_P_VALUE else None
 
 
-def readings(data: Input, relevant: RelevantItems, found: Sample, order: bool) -> Iterator[Reading]:
-    """The readings of a sample under other orders of the rows, and with negated scores."""
+def readings(data: Input, positives: Positives, found: Sample, order: bool) -> Iterator[Reading]:
+    """What the first items of the queries of a sample are under other orders of the rows, and with another sign."""
     images, texts = found.first
     for t, text in _orders(data, "caption"):
         for i, image in _orders(data, "image"):
             sides = ("queries", "corpus items") if data.split.one_way else ("images", "texts")
             how = " and ".join(f"the {side} {words}" for side, words in zip(sides, (i, t), strict=True) if words)
-            yield Reading(f"with {how}", relevant(image[images], text[texts]))
+            yield Reading(f"with {how}", positives(image[images], text[texts]))
     negated = f"with the {'scores negated' if data.lists is None else 'lists reversed'}"
-    yield Reading(negated, relevant(*found.last), negated=True)
+    yield Reading(negated, positives(*found.last), negated=True)
     if order:
-        yield from _gathered(data, relevant, images, texts)
-        yield from _displaced(data, relevant, images, texts)
+        yield from _gathered(data, positives, images, texts)
+        yield from _displaced(data, positives, images, texts)
 
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
@@ -412,24 +421,24 @@ def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
     for words, order in orders.items():
         yield words, order[row]
         if data.lists is not None:
-            yield f"in the order of the split and named {words}", np.argsort(order)
+            yield f"in the order of the split, but ids {words}", np.argsort(order)
 
 
-def _gathered(data: Input, relevant: RelevantItems, images: Int, texts: Int) -> Iterator[Reading]:
-    """Readings of rows computed by several processes, dealt one by one or in interleaved shares; sides without ids."""
+def _gathered(data: Input, positives: Positives, images: Int, texts: Int) -> Iterator[Reading]:
+    """Readings of rows without ids that several processes computed: dealt one by one, or in interleaved shares."""
     sizes, sides = data.split.shape, data.without_ids
     (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, sizes)
-    for count in PROCESSES:
+    for count in PROCESS_COUNTS:
         words = f"with the rows of {count} processes put in order"
         for shares in (False, True):
             image = image_in[dealt(image_row[images], sizes[0], count, shares)] if "image" in sides else None
             if image is not None:
-                yield Reading(f"{words} (images)", relevant(image, texts))
+                yield Reading(f"{words} (images)", positives(image, texts))
             for together in {1, max(1, sizes[1] // sizes[0])} if "caption" in sides else ():
                 text = text_in[dealt(text_row[texts], sizes[1], count, shares, together)]
-                yield Reading(f"{words} (texts)", relevant(images, text))
+                yield Reading(f"{words} (texts)", positives(images, text))
                 if image is not None:
-                    yield Reading(words, relevant(image, text))
+                    yield Reading(words, positives(image, text))
 
 
 def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) -> Int:
@@ -451,18 +460,18 @@ def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) ->
     return np.asarray(np.minimum((place * parts + part) * together + rows % together, n - 1), np.int64)
 
 
-def _displaced(data: Input, relevant: RelevantItems, images: Int, texts: Int) -> Iterator[Reading]:
-    """Readings in which all rows after a missing or repeated row are shifted by one or two."""
+def _displaced(data: Input, positives: Positives, images: Int, texts: Int) -> Iterator[Reading]:
+    """All rows from some row on are one or two rows apart from their items: one is missing, or was repeated."""
     for side in data.without_ids:
         at, noun = (images, "image") if side == "image" else (texts, "text")
         order = np.argsort(at, kind="stable")
-        as_read = relevant(images, texts)[order]
-        for rows in OFFSETS:
+        as_read = positives(images, texts)[order]
+        for rows in ROW_OFFSETS:
             if side == "image":
-                moved = relevant(images + rows, texts)[order]
+                moved = positives(images + rows, texts)[order]
             else:
-                moved = relevant(images, (texts + rows).clip(0, relevant.columns - 1))[order]
-            # The first row of the shift that gains most.
+                moved = positives(images, (texts + rows).clip(0, positives.columns - 1))[order]
+            # The row from which on displacing them gains most.
             gain = np.cumsum((moved.astype(np.int64) - as_read)[::-1])[::-1]
             begin, hits = int(gain.argmax()), np.empty(len(at), np.bool_)
             hits[order] = np.concatenate([as_read[:begin], moved[begin:]])
@@ -490,8 +499,8 @@ def other_images(data: Input) -> str:
     texts, others = most_similar(split, captions or ())
     if len(texts) < MIN_IMAGES:
         return ""
-    as_read, right = (_places(data, texts, images) for images in (others, split.owners[texts]))
-    far = as_read.mean() >= MIN_MEAN_PLACE and right.mean() <= as_read.mean() / 10
+    as_read, reordered = (_places(data, texts, images) for images in (others, split.owners[texts]))
+    far = as_read.mean() >= MIN_MEAN_PLACE and reordered.mean() <= as_read.mean() / 10
     if not far and of_mean(as_read - 0.5)[0] < CHANCE_P_VALUE:
         return ""
     return (
@@ -502,7 +511,7 @@ def other_images(data: Input) -> str:
 
 
 def most_similar(split: TestSet, captions: Sequence[str]) -> tuple[Int, Int]:
-    """(pair,) captions, and (pair,) the other image with the most similar caption."""
+    """(pair,) captions, and (pair,) the other image with a caption of the most similar words."""
     from scipy.sparse import csr_array
 
     images, first = np.unique(split.owners[: len(captions)], return_index=True)

@@ -26,7 +26,7 @@ from ..metrics.declare import DEFAULT_GAINS, Metric, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..metrics.values import without_negative
 from ..options import spell
-from ..rank.count import Targets, of_queries
+from ..rank.count import Targets, take_queries
 from ..rank.ties import BY_INDEX, EXPECTED
 from ..relevance import custom
 from ..relevance.gains import Gains, Spec
@@ -52,8 +52,8 @@ from .inputs import Input
 from .request import Request
 from .short_lists import graded_too_short, known_depth, long_enough, note_unknown_ties, observe, too_short
 
-NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
-MAX_PAGE_ITEMS = 200_000  # images and captions up to which lists are kept: the page holds all captions
+BY_NAME, BY_SUITE, BY_ALL = range(3)  # how a metric was requested
+MAX_PAGE_ITEMS = 200_000  # images and captions of which lists are kept: their page holds all captions
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
@@ -67,7 +67,7 @@ class Plan:
         directions: what is ranked.
         judgements: the sets of binary judgements that the split has, by view.
         targets: for every view of judgements the relevant items and the candidates of images, and of captions; where
-            only gains are read of it, for what is said of these items.
+            it only provides the gains of these items.
         gains: by view, for every graded metric.
         rankings: of the graded metrics: queries, galleries and what is measured of them.
         intra: metrics of image-image and text-text retrieval.
@@ -126,12 +126,12 @@ def _of_ranks(metric: Metric) -> bool:
 
 
 def target_of(metric: Metric) -> str:
-    """The targets that a metric reads or, of gains, that are its relevant items."""
+    """The targets that a metric reads; for a graded metric, its relevant items."""
     return metric.view if metric.graded else metric.ranked
 
 
 def make_plan(data: Input, request: Request) -> Plan:
-    """Decide what is measured.
+    """Choose the metrics, positives, gains and candidates of an evaluation.
 
     Raises:
         UsageError: unknown metrics or gains; a view that the split does not have; a sum that lacks a direction.
@@ -142,18 +142,18 @@ def make_plan(data: Input, request: Request) -> Plan:
     lists = _lists(request, data.split)
     intra = _intra(request, data)
     judgements, custom_views = _judgements(data, request)
-    chosen: dict[Metric, int] = {}
+    requested: dict[Metric, int] = {}
     if request.names != ():  # else only metrics inside the modalities
-        chosen = choose_metrics(
-            _in_given_view(request, data.split, custom_views), request.gains or {DEFAULT_GAINS: None}, split=data.split,
-            directions=directions, judgements=judgements, custom_views=custom_views,
+        requested = choose_metrics(
+            _in_given_view(request, data.split, custom_views), request.gains or {DEFAULT_GAINS: None},
+            split=data.split, directions=directions, judgements=judgements, custom_views=custom_views,
         )  # fmt: skip
     if data.split.image_of is None and not request.gains:
-        of_captions = [m for m, how in chosen.items() if how == EVERY and m.view == DEFAULT_GAINS]
+        of_captions = [m for m, how in requested.items() if how == BY_ALL and m.view == DEFAULT_GAINS]
         note("graded relevance left out: it compares the captions of images" * bool(of_captions), weight="result")
-        chosen = {m: how for m, how in chosen.items() if m not in of_captions}
-    named = frozenset(_single(m for m, how in chosen.items() if how == NAMED))
-    metrics: Sequence[Metric] = list(chosen)
+        requested = {m: how for m, how in requested.items() if m not in of_captions}
+    named = frozenset(_single(m for m, how in requested.items() if how == BY_NAME))
+    metrics: Sequence[Metric] = list(requested)
     if request.ties == EXPECTED:
         metrics, intra = leave_out(metrics, named, _no_expectation), tuple(leave_out(intra, (), _no_expectation))
     targets, graded = _targets(metrics, judgements, data, directions), [m for m in metrics if m.graded]
@@ -165,17 +165,17 @@ def make_plan(data: Input, request: Request) -> Plan:
         listed = observe(data.lists, targets, directions)
         short = graded_too_short(rankings, data.lists) + too_short(_single(metrics), listed, data.split)
         metrics = long_enough(metrics, short, named, data.where, request.short_lists, data.index)
-    metrics, split, gains = _with_gains(metrics, chosen, data, request, judgements)
+    metrics, split, gains = _with_gains(metrics, requested, data, request, judgements)
     for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
         note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
     if idle := [name for name in custom_views if not any(m.view == name for m in metrics)]:
         note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
     views, graded = {target_of(m) for m in _single(metrics)}, [m for m in metrics if m.graded]
-    rows, columns = (tuple(t for t in of_side if t.view in views) for of_side in targets)
+    rows, columns = (tuple(t for t in targets_of_side if t.view in views) for targets_of_side in targets)
     _refuse_misses(metrics, (rows, columns), request.no_positive)
     kept = frozenset(_single(graded))
     each = ((r, tuple(m for m in r.metrics if m in kept)) for r in rankings)
-    rankings = [replace(r, metrics=of_ranking) for r, of_ranking in each if of_ranking]
+    rankings = [replace(r, metrics=measured) for r, measured in each if measured]
     if data.lists is not None:  # an influence needs the next candidates of every list
         deep = [bool((known_depth(r, data.lists) >= r.depth).all()) for r in rankings]
         rankings = [replace(r, influence=r.influence and known) for r, known in zip(rankings, deep, strict=True)]
@@ -199,7 +199,7 @@ def make_plan(data: Input, request: Request) -> Plan:
 
 
 def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
-    """The plan; raises UsageError or BadInput if nothing that was requested can be measured."""
+    """The directions to rank; raises UsageError or BadInput if none of the requested ones is possible."""
     if request.direction == ONE_WAY and not data.split.one_way:
         what = f"{spell('direction', ONE_WAY)} does not apply to images and texts"
         raise UsageError(what, where=data.where, fix="give i2t or t2i, or leave it out")
@@ -215,7 +215,7 @@ def _directions(request: Request, data: Input) -> tuple[Direction, ...]:
 
 
 def _lists(request: Request, split: TestSet) -> int:
-    """Items per query to keep; 0 and a note if no page could show them."""
+    """Number of items kept per query; 0 (and a note) if no page would show them."""
     size = len(split.rows.ids) + len(split.columns.ids)
     if not request.lists or not (split.in_folds or size > MAX_PAGE_ITEMS):
         return request.lists or 0
@@ -226,7 +226,7 @@ def _lists(request: Request, split: TestSet) -> int:
 
 
 def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]) -> tuple[str, ...] | None:
-    """The names of metrics, with the given set of judgements as the view of those that would lack relevance.
+    """The requested metrics; a metric that has no view and no ground truth gets the custom judgements as its view.
 
     Without a view, binary metrics need the image of every caption, and graded ones gains or captions to compute them.
     """
@@ -242,13 +242,13 @@ def _in_given_view(request: Request, split: TestSet, custom_views: Sequence[str]
         without = plain and not known.get(views.pop(), True)
         if without and len(custom_views) > 1:
             named = " or ".join(f"{view}:{word}" for view in custom_views)
-            raise UsageError(f"{word} does not say which of several judgements it uses", fix=f"write {named}")
+            raise UsageError(f"{word} does not name its judgements, and several are given", fix=f"write {named}")
         found.append(f"{custom_views[0]}:{word}" if without else word)
     return tuple(found)
 
 
 def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[str]]:
-    """The judgements of the split and of the user by name; and the names of the user's."""
+    """All judgements by name (of the split and custom ones), and the names of the custom ones."""
     given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else judgements_of(data.split)
     complete = bool(data.second or request.correction or request.candidates or request.exclude)  # not of folds
@@ -257,7 +257,7 @@ def _judgements(data: Input, request: Request) -> tuple[dict[str, Source], list[
 
 
 def _absent(judgements: Mapping[str, Source], split: TestSet) -> list[str]:
-    """Sets of judgements of the split that are not installed."""
+    """Judgements of the split that are not installed."""
     return [view for view, judged in judgements.items() if judged.splits and judged.identity(split) is None]
 
 
@@ -270,18 +270,18 @@ def choose_metrics(
     judgements: Mapping[str, Source],
     custom_views: Sequence[str] = (),
 ) -> dict[Metric, int]:
-    """The requested metrics, each with ``NAMED``, ``SUITE`` or ``EVERY``: how it was requested.
+    """The requested metrics, and how each was requested: ``BY_NAME``, ``BY_SUITE`` or ``BY_ALL``.
 
-    By default the headline suites with installed judgements. A sum over both directions is left out
-    of suites and ``all`` when one direction is measured.
+    Without names: the headline suites with installed judgements. Suites and ``all`` leave out sums over both
+    directions if one direction is measured.
 
     Args:
         names: metrics, suites, ``all``; None for the headline suites.
         gains: kinds of gains of ``all``, the default first, and their specification if there is one.
         split: what is evaluated.
         directions: what is ranked.
-        judgements: the judgements of the split.
-        custom_views: names of the custom judgements; all are measured if no metric is requested by name.
+        judgements: those of the split.
+        custom_views: names of custom judgements, measured if no metric is requested.
 
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
@@ -293,16 +293,16 @@ def choose_metrics(
         requested = default_words([v for v in available if v not in absent], custom_views, split.image_of is None)
     found: dict[Metric, int] = {}
     for word in requested or [""]:
-        how = EVERY if names is None or word.lower() in ALL else SUITE if members(word) else NAMED
+        how = BY_ALL if names is None or word.lower() in ALL else BY_SUITE if members(word) else BY_NAME
         for m in expand(word, available, kinds, suits=functools.partial(suits, gains=gains or {})):
             found[m] = min(how, found.get(m, how))
     silent = {v for v in judgements if not judgements[v].lists_judged}
-    found = {m: how for m, how in found.items() if how < EVERY or not (m.family.of_judged and m.view in silent)}
+    found = {m: how for m, how in found.items() if how < BY_ALL or not (m.family.of_judged and m.view in silent)}
     for m in found:
         _refuse_view(m, split, judgements)
     if len(directions) == 2:
         return found
-    if sums := [m for m, how in found.items() if how == NAMED and m.family.compute is None]:
+    if sums := [m for m, how in found.items() if how == BY_NAME and m.family.compute is None]:
         what = f"{sums[0]} is a sum over both directions, but only {split.way(directions[0])} is ranked"
         raise UsageError(what, fix="leave it out" + ", or rank both directions" * (not split.one_way))
     return {m: how for m, how in found.items() if m.family.compute is not None}
@@ -350,29 +350,29 @@ def _intra(request: Request, data: Input) -> tuple[Metric, ...]:
 
 def _with_gains(
     metrics: Sequence[Metric],
-    asked: Mapping[Metric, int],
+    requested: Mapping[Metric, int],
     data: Input,
     request: Request,
     judgements: Mapping[str, Source],
 ) -> tuple[list[Metric], TestSet, dict[str, Gains]]:
-    """The metrics that the gains allow, the split (with captions where gains need them), and the gains."""
-    captions = None if data.complete else request.captions  # a part has its captions in its split
+    """The metrics that the gains allow, the split (with captions if gains need them), and the gains."""
+    captions = None if data.complete else request.captions  # those of a part are with its split
     try:
         split, gains = load_gains_of(metrics, request.gains, judgements, data.split, captions)
     except (UsageError, MissingPackage) as error:
-        # `all` measures what there is; a graded metric, gains or captions by name raise the error.
-        by_name = any(m.graded and how < EVERY for m, how in asked.items())
+        # `all` measures what is available; an explicit graded metric, gains or captions raise the error.
+        by_name = any(m.graded and how < BY_ALL for m, how in requested.items())
         if by_name or request.gains or captions is not None or "graded" in map(str.lower, request.names or ()):
             raise
         note(f"graded relevance left out: {error.what} ({error.fix})", weight="result")
         return [m for m in metrics if not m.graded], data.split, {}
     gains = {view: g.among(data.candidates) if view in judgements else g for view, g in gains.items()}
-    named = [m for m, how in asked.items() if how < EVERY]
+    named = [m for m, how in requested.items() if how < BY_ALL]
     metrics = leave_out(metrics, named, functools.partial(_no_value, gains, request.gains))
     idle = [view for view in request.gains if view not in {m.view for m in metrics}]
     for path in (request.gains[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
-            sniff(expanded(path))  # a wrong path is an error even if the file is not needed
+            sniff(expanded(path))  # a wrong path is an error even if it is not read
     if idle:
         note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
@@ -405,15 +405,15 @@ def _target(
     """The relevant items of the queries that have candidates; warns of queries that cannot find any of these."""
     if among.allowed is not None:
         some = np.diff(among.allowed.indptr) > 0
-        sampled = of_queries(relevance, some[relevance.queries])
-        relevance = replace(sampled, without=relevance.without[some[relevance.without]])
+        relevant = take_queries(relevance, some[relevance.queries])
+        relevance = replace(relevant, without=relevance.without[some[relevance.without]])
     found = Targets(view, relevance, among)
     if not len(found.relevance.queries) and not replace(among, fold=None).everything:
         what = f"judgements '{view}' ({way}): no query has candidates and a relevant item that is not excluded"
         raise BadInput(what, fix=f"check the ids in {spell('candidates')} and {spell('exclude')}")
     if lost := int((found.relevance.found == 0).sum()):
-        of = f"of {len(relevance.queries):,} queries"
-        counted = count_of(lost, f"{of} has", f"{of} have")
+        scope = f"of {len(relevance.queries):,} queries"
+        counted = count_of(lost, f"{scope} has", f"{scope} have")
         where = "in the gallery" if among.allowed is None else "among their candidates"
         ranks = " and ".join(str(m) for m in metrics if m.unit == "rank" and m.ranked == view)
         but = f"; {ranks} leave {'it' if lost == 1 else 'them'} out" if ranks else ""
@@ -436,8 +436,8 @@ def _candidates(view: str, data: Input, side: Which) -> Candidates:
 
 
 def _refuse_misses(metrics: Sequence[Metric], targets: Both[Sequence[Targets]], no_positive: str) -> None:
-    """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
-    judged = {(t.view, d): t.relevance for d, of_side in zip(DIRECTIONS, targets, strict=True) for t in of_side}
+    """Refuse metrics of ranks if queries without positives count as misses, which have no rank."""
+    judged = {(t.view, d): t.relevance for d, each in zip(DIRECTIONS, targets, strict=True) for t in each}
     for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
@@ -457,11 +457,11 @@ def load_judgements(
         chosen: the parts of each by name.
         level: the smallest grade of a positive.
         split: what is evaluated.
-        complete: the complete split, if ``split`` is a part; the judgements are of it.
+        complete: the split that ``split`` is a part of, else None; the judgements are for it.
         pairs: those that have been read, by name.
 
     Raises:
-        UsageError: a split that is ranked in folds only; another form.
+        UsageError: a split that is ranked in folds; another form.
         BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
     """
     if chosen and split.in_folds:
@@ -481,7 +481,7 @@ def load_judgements(
 
 
 def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
-    """Whether a graded metric is defined with the gains of its view, by what is known before they are loaded.
+    """Whether a graded metric is defined with the gains of its view, as far as known before they are loaded.
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """
@@ -500,17 +500,15 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
 def _no_value(gains: Mapping[str, Gains], chosen: Mapping[str, Spec], metric: Metric) -> BadInput | None:
     """Why a metric cannot be measured with its gains and what to do about it, None if it can."""
     for m in (metric.parts() or (metric,)) if metric.graded else ():
-        view_gains, least, spec = gains[m.view], m.family.lowest_gain, chosen.get(m.view)
+        used, least, spec = gains[m.view], m.family.lowest_gain, chosen.get(m.view)
         where = spec.argument if spec and SOURCES[m.view].endings else None
-        if view_gains.lowest is not None and least is not None and view_gains.lowest < least:
-            why = f"gains of '{m.view}' go down to {view_gains.lowest:.4g}, but the metric takes none below {least:g}"
+        if used.lowest is not None and least is not None and used.lowest < least:
+            why = f"gains of '{m.view}' go down to {used.lowest:.4g}, but the metric takes none below {least:g}"
             return BadInput(why, where=where, fix=without_negative())
-        if view_gains.of_judgements and pseudo_positives(m):
+        if used.of_judgements and pseudo_positives(m):
             fix = f"give them with {spell('judgements')} under a NAME, and write NAME:R@{m.k} or NAME:Recall@{m.k}"
             return BadInput(f"gains of '{m.view}' are only 0 and 1: these are binary judgements", where=where, fix=fix)
-        if not view_gains.rows_affordable and (
-            m.family.depth == "all" or {"ideal", "pseudo_positive"} & m.family.needs
-        ):
+        if not used.rows_affordable and (m.family.depth == "all" or {"ideal", "pseudo_positive"} & m.family.needs):
             why = f"it reads every pair, and '{m.view}' needs hours for all pairs"
             return BadInput(why, where=where, fix="use CS@k, which reads the top k")
     return None
@@ -563,7 +561,7 @@ def load_gains_of(
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:
         if captions is not None and is_file(captions):
-            sniff(Path(captions))  # a wrong path is an error even if the file is not needed
+            sniff(Path(captions))  # a wrong path is an error even if it is not read
         note("" if captions is None else f"{spell('captions')}: no metric uses them")
         return split, {}
     why: UsageError | MissingPackage | None = None

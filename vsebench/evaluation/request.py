@@ -1,4 +1,4 @@
-"""The arguments of an evaluation, read once. Nothing behind a ``Request`` parses an option.
+"""The arguments of an evaluation, parsed once into a ``Request``. No later code parses an option.
 
 ::
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..arrays import is_path, numbers
-from ..errors import UsageError, printable, shown
+from ..errors import UsageError, format_value, printable
 from ..files.regular import expanded, inside, run_folder
 from ..metrics.declare import HUBNESS
 from ..metrics.suites import ALL, INTRA, SUITES, expand, words
@@ -33,29 +33,41 @@ from ..signature import STAGES
 from ..types import DIRECTIONS, ONE_WAY, Direction, TestSet
 from .options import SAVED_RUN_DEPTH, Options
 
-SELF = "self"  # of ``exclude``: the item that has the id of the query
-BY_RANK = "rank:"  # before a run: the rank column orders its items
-MIN_WEIGHT = 1e-6  # of a system, relative to the largest
+SELF_ID = "self"  # in ``exclude``: the item with the id of the query
+BY_RANK = "rank:"  # prefix of a run: order items by the rank column
+MIN_RELATIVE_WEIGHT = 1e-6  # weight of a system, relative to the largest
 PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 _PARAMETERS = re.compile(r"(.+?):(\w+=[^:/\\]*)")  # a file of an index, and what its search takes
 IDS = ("image_ids", "text_ids", "query_ids", "corpus_ids")  # options
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
-# Judgements cannot be called as a key of a signature.
-SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
+# The keys of a signature are no names of judgements.
+SIGNATURE_KEYS = (
+    "vsebench",
+    "split",
+    "score",
+    *STAGES,
+    "order",
+    "ties",
+    "empty",
+    "short",
+    "gains",
+    "captions",
+    "paper",
+)
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 
 class Given(NamedTuple):
     """A file or an object that is given, of a system that is ranked."""
 
-    direction: Direction | None  # of the queries; None if not given, and for scores of both in one matrix
+    direction: Direction | None  # of the queries; None if it is not given, and for scores of both in one matrix
     value: Any  # a file, an array, or lists in memory
     how: str = ""  # ``images`` or ``texts``: its rows, if stated; ``rank``: the rank column orders a run; ``self``
     part: tuple[str, ...] = ()  # the test set of a run in a file of several
 
 
 class Part(NamedTuple):
-    """The items that are evaluated as a separate gallery."""
+    """The items of ``--only``, which are evaluated as a separate gallery."""
 
     said: str  # in the words of the user
     file: Path | None  # with the column; None for the file of the captions
@@ -65,7 +77,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Options):
-    """What is evaluated, what is measured, and how: options in one form, and what was read of them.
+    """A parsed evaluation: input, metrics and settings, every option in one form.
 
     ``scores``, ``run``, ``rerank``, ``candidates`` and ``exclude`` are lists of ``Given``, ``index`` is a list of
     ``Index``, and ``fuse`` is a list of lists of ``Given``; the folder of a training run is its file.
@@ -81,10 +93,10 @@ class Request(Options):
     resampling: Resampling | None  # how intervals are made; None for none
     part: Part | None  # of the items; None for all
     correction: corrected.Correction | None  # of the scores
-    weight: float | None  # of the second scores, added to the first; None if they replace them
+    weight: float | None  # of the second scores that are added to the first; None if they replace them
     kept: int | None  # items a query that ``save_run`` writes; None without it
     folder: Folder | None  # with the queries, corpus and judgements, in place of ``split``
-    settings: Mapping[str, Any]  # options that differ from the default, as words for the report
+    settings: Mapping[str, Any]  # options with other values than the default, in words, for the report
 
     def __post_init__(self) -> None:
         """Nothing: the options are checked."""
@@ -164,7 +176,7 @@ def request(**given: Any) -> Request:
 
 
 def _portable(request: Request) -> Request:
-    """The request as other processes read it, with absolute paths; raises UsageError for what is in memory."""
+    """The request as other processes read it, with absolute paths; raises UsageError for data in memory."""
     names = ("images", "texts", "scores", "fuse", "rerank", "gains", "judgements", "candidates", "exclude", "captions")
     named = {name: _absolute(name, getattr(request, name)) for name in (*names, *IDS)}
     if not isinstance(request.split, str):
@@ -243,7 +255,7 @@ def _parts(name: str, given: Any) -> list[Given]:
 
 
 def _of_each(name: str, given: Any) -> list[Given]:
-    """The files or arrays that an option gives by direction; raises UsageError unless every direction is given once."""
+    """The files or arrays that an option gives by direction; raises UsageError for a missing or repeated direction."""
     found = _parts(name, given)
     if len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
@@ -254,18 +266,18 @@ def _candidates(name: str, given: Any) -> list[Given]:
     """The files or mappings of items by query, of a direction or of that which their ids tell; raises UsageError."""
     if isinstance(given, Mapping) and not (given and set(given) <= set(DIRECTIONS)):
         return [Given(None, given)]
-    itself = [x for x in listed(given) if name == "exclude" and isinstance(x, str) and x == SELF]
+    itself = [x for x in listed(given) if name == "exclude" and isinstance(x, str) and x == SELF_ID]
     found = _parts(name, given if isinstance(given, Mapping) else [x for x in listed(given) if x not in itself])
     if len(found) > 1 and len({one.direction for one in found} - {None}) < len(found):
         raise _refused(name, given)
-    return [Given(None, None, SELF) for _ in itself[:1]] + found
+    return [Given(None, None, SELF_ID) for _ in itself[:1]] + found
 
 
 def _refused(name: str, given: Any) -> UsageError:
     in_words = not isinstance(given, Mapping) and all(map(is_path, listed(given)))
     fix = "give i2t=FILE, t2i=FILE, or both" if in_words else "give {'i2t': ..., 't2i': ...}"
     only = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
-    return UsageError(f"{spell(name)} is {shown(only)}", fix=fix)
+    return UsageError(f"{spell(name)} is {format_value(only)}", fix=fix)
 
 
 def _scores(given: Any) -> list[Given]:
@@ -274,7 +286,7 @@ def _scores(given: Any) -> list[Given]:
         return [Given(None, given)]
     found = _parts("scores", given)
     if not found or any(isinstance(one.value, Mapping) for one in found):
-        raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
+        raise UsageError(f"{spell('scores')} is {format_value(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
     return found if len(found) == 1 else _of_each("scores", given)
 
 
@@ -286,13 +298,13 @@ def _runs(given: Any) -> list[Given] | None:
     found = _parts("run", given)
     for direction, run, *_ in found:
         if not isinstance(given, Mapping) and not is_path(run):
-            what = f"{spell('run')} is {shown(given)}"
+            what = f"{spell('run')} is {format_value(given)}"
             raise UsageError(
                 what,
                 fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings, or {query id: item ids}",
             )
         if not is_path(run) and not isinstance(run, (Mapping, list, tuple)):
-            what = f"{spell('run')} of {direction} is {shown(run)}"
+            what = f"{spell('run')} of {direction} is {format_value(run)}"
             raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
     return found or None
 
@@ -311,7 +323,7 @@ def _indexes(given: Any) -> list[Index]:
     found: list[Index] = []
     for direction, value, *_ in _parts("index", given):
         if not is_path(value):
-            what = f"{spell('index')} is {shown(value)}"
+            what = f"{spell('index')} is {format_value(value)}"
             raise UsageError(what, fix="give a file: faiss.write_index(index, 'images.faiss')")
         if direction is None:
             fix = f"give {spell('index', f't2i={value}')} for an index of images, i2t={value} for one of texts"
@@ -391,10 +403,10 @@ def _check(request: Request) -> None:
             raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
     for word in request.names or ():
         refuse_gains(word)
-    own = list(request.judgements)
-    known = [*SOURCES, *own, HUBNESS]
-    options = request.names or (request.names is not None and not request.intra)
-    for metric in expand(request.names or (), ["gt", *own], tuple(request.gains)) if options else ():
+    custom_views = list(request.judgements)
+    known = [*SOURCES, *custom_views, HUBNESS]
+    explicit = request.names or (request.names is not None and not request.intra)
+    for metric in expand(request.names or (), ["gt", *custom_views], tuple(request.gains)) if explicit else ():
         if metric.view not in known:
             near = difflib.get_close_matches(metric.view, known)
             meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
@@ -407,7 +419,7 @@ def _check(request: Request) -> None:
 
 
 def _finite(text: str) -> tuple[float, ...]:
-    """The finite numbers of a text, separated by commas; empty if it has anything else."""
+    """The finite numbers that a text has, separated by commas; none if it has something else."""
     try:
         found = tuple(map(float, text.split(",")))
     except ValueError:
@@ -426,13 +438,13 @@ def _weight(combine: str) -> float | None:
 
 
 def _weights(text: str | None, systems: int) -> tuple[float, ...]:
-    """The weights of the systems; raises UsageError for another number of weights, or one that is not above 0."""
+    """The weights of so many systems; raises UsageError for another number of weights, or weights not above 0."""
     if text is None:
         return (1.0,) * systems
     weights, what = _finite(text), f"{spell('weights')} is '{printable(text[:60])}'"
     if len(weights) != systems or min(weights) <= 0:
         raise UsageError(f"{what} for {systems} systems", fix="give a number above 0 for each, as in 0.7,0.3")
-    if min(weights) < MIN_WEIGHT * max(weights):
+    if min(weights) < MIN_RELATIVE_WEIGHT * max(weights):
         raise UsageError(f"{what}: one weight is almost 0", fix="leave that system out")
     return weights
 
@@ -475,7 +487,7 @@ def _spec(given: Any) -> Spec:
         return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
     if not hasattr(given, "__array__") and not (isinstance(given, (list, tuple)) and _is_matrix(given)):
         fix = "give a string such as 'cider', a path, a matrix of gains, or a list of these"
-        raise UsageError(f"gains is {shown(given)}", fix=fix)
+        raise UsageError(f"gains is {format_value(given)}", fix=fix)
     return Spec("matrix", None, {}, numbers(given, "gains"))
 
 
@@ -485,15 +497,19 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
     Raises UsageError.
     """
     if given is not None and not is_path(given) and not isinstance(given, (list, tuple, Mapping)):
-        raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
+        raise UsageError(
+            f"{spell('judgements')} is {format_value(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'"
+        )
     found: dict[str, list[Spec]] = {}
-    for name, value in given.items() if isinstance(given, Mapping) else map(_named, listed(given)):
+    for name, value in given.items() if isinstance(given, Mapping) else map(_name_and_file, listed(given)):
         if not isinstance(name, str):
-            raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
+            raise UsageError(
+                f"{spell('judgements')} has the name {format_value(name)}", fix="give names that are words"
+            )
         if not NAME.fullmatch(name):
             fix = "give a word of up to 41 lower-case letters, digits, - and _, as in qrels=FILE"
             raise UsageError(f"'{name[:60]}' is not a valid name of judgements", fix=fix)
-        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
+        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNATURE_KEYS):
             raise UsageError(f"the name '{name}' is already used", fix="give another name, as in qrels=FILE")
         found.setdefault(name, []).extend(_specs(name, value))
     for name, parts in found.items():
@@ -503,14 +519,14 @@ def _judgements(given: Any) -> dict[str, list[Spec]]:
     return found
 
 
-def _named(text: Any) -> tuple[str, str]:
+def _name_and_file(text: Any) -> tuple[str, str]:
     """The name and the file of ``NAME=FILE``; a ``FILE`` alone has its name without the ending."""
     name, equals, file = str(text).partition("=") if is_path(text) else ("", "", "")
     if not re.fullmatch(r"\s*[\w -]*", name) or not equals:  # a path before the first = belongs to the file
         file = str(text) if is_path(text) else ""
         name = re.sub(r"[^a-z0-9_-]+", "-", Path(file.rpartition(":")[2].removesuffix(".gz")).stem.lower()).strip("-_")
     if not name.strip() or not file.strip():
-        raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
+        raise UsageError(f"{spell('judgements')} is {format_value(text)}", fix=GRAMMAR)
     return name.strip(), file.strip()
 
 

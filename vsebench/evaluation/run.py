@@ -211,28 +211,28 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
-    requested, started = request(**locals()), assemble.now()
-    check_input(requested)
-    sources = requested.beside
+    parsed, started = request(**locals()), assemble.now()
+    check_input(parsed)
+    sources = parsed.beside
     with logged(), read_once():
-        data = system.read(requested)
+        data = system.read(parsed)
         sources = [*data.sources, *sources]
-        if requested.save_run is not None:
-            refuse_overwriting(list(saved_run.files(Path(requested.save_run)).values()), sources)
-        plan = make_plan(data, requested)
+        if parsed.save_run is not None:
+            refuse_overwriting(list(saved_run.files(Path(parsed.save_run)).values()), sources)
+        plan = make_plan(data, parsed)
         system.audit(data, plan.targets[0])
         report, observed, backend = run_evaluation(data, plan)
-    other = {"backend": backend} if backend != requested.backend else {}
-    report = assemble.attach(report, started, requested.threads, sources, backend, {**requested.settings, **other})
-    if requested.save_run is not None:
-        saved_run.write(Path(requested.save_run), data.split, observed, requested.kept)
+    other = {"backend": backend} if backend != parsed.backend else {}
+    report = assemble.attach(report, started, parsed.threads, sources, backend, {**parsed.settings, **other})
+    if parsed.save_run is not None:
+        saved_run.write(Path(parsed.save_run), data.split, observed, parsed.kept)
     return report
 
 
 def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Observation], str]:
-    """Rank, score and report; once more by numpy if a GPU chosen by ``auto`` fails.
+    """Rank, score and report; repeat with numpy if a GPU chosen by ``auto`` fails.
 
-    A GPU that the user has named is not replaced: the error says what is wrong with it.
+    A GPU chosen by the user is not replaced: its error is raised.
 
     Args:
         data: what is ranked.
@@ -242,7 +242,7 @@ def run_evaluation(data: Input, plan: Plan) -> tuple[Report, dict[Direction, Obs
         The report, the ranks and the top of the rankings, and the back-end that ranked.
     """
     misread.check(data, plan)
-    # First, because missing ratings would waste all other work.
+    # Before all the work, which would be lost if the ratings are missing.
     within = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
     if plan.request.correction is not None:
         data = corrections.apply(data, plan)
@@ -266,7 +266,7 @@ def _measured(
         observed = dict(plan.listed)
         if data.system is not None:
             for d, one in engine.observe(data.system).items():
-                observed[d] = replace(one, top=one.top and corrected.shown(data.scorer(d), one.top))
+                observed[d] = replace(one, top=one.top and corrected.with_scores(data.scorer(d), one.top))
         if data.second:
             data, observed = second_stage.apply(data, plan, observed)
         results = binary.hubness(plan, data, observed)

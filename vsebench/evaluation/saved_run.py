@@ -94,14 +94,14 @@ def _write_lines(
 ) -> None:  # fmt: skip
     """Write ids of queries and of their items as a TREC run, which reads back in the same order with the same ties."""
     known: dict[int | str, str] = {}  # a caption is retrieved by many images
-    for query, found, own in zip(queries, items, scores, strict=True):
+    for query, found, query_scores in zip(queries, items, scores, strict=True):
         for name in (query, *found):
             if name not in known:
                 known[name] = _word(name, where)
         head = known[query]
         stream.writelines(
             f"{head} Q0 {known[item]} {rank} {score!r} vsebench\n"
-            for rank, (item, score) in enumerate(zip(found, own, strict=True), 1)
+            for rank, (item, score) in enumerate(zip(found, query_scores, strict=True), 1)
         )
 
 

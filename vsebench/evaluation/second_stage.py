@@ -20,7 +20,7 @@ from ..files.read_pairs import read_pairs
 from ..log import logged, note
 from ..metrics.suites import headlines
 from ..options import spell
-from ..rank.corrected import shown
+from ..rank.corrected import with_scores
 from ..rank.order import top_lists
 from ..rank.scorers import Matrix, Scorer
 from ..rank.sums import finite
@@ -28,7 +28,7 @@ from ..rank.tops import ranks_after
 from ..relevance.gains import entries_of, of_pairs
 from ..results.model import printed
 from ..sets import owners
-from ..sets.items import GATHER_FIX, align_scores, uncomputed
+from ..sets.items import GATHER_PROCESSES, align_scores, uncomputed
 from ..types import QUERIES_OF, SIDES, Direction, Float, Int, Observation, TestSet, Tops
 from . import binary
 from .inputs import Input, SecondScores, in_memory
@@ -59,7 +59,7 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
         found = _entries(value, direction, split)
     else:
         found = _matrix(value, where, direction, split, request, rows)
-    own, other = SIDES[direction]
+    queried, other = SIDES[direction]
     gallery, depth = len(split.side(other).ids), request.rerank_depth
     least, most = int(found.each.min()), int(found.each.max())
     if not most:
@@ -68,15 +68,15 @@ def _of_direction(value: Any, direction: Direction, split: TestSet, request: Req
         fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
         raise UsageError("every pair has a score", where=where, fix=fix)
     if depth is None and least < most:
-        note(f"re-ranking, {direction}: {own}s have scores for {least:,} to {most:,} items", weight="detail")
+        note(f"re-ranking, {direction}: {queried}s have scores for {least:,} to {most:,} items", weight="detail")
     return found._replace(depth=min(depth or most, gallery), reach=min(depth or 2 * most, gallery), where=where)
 
 
 def _matrix(
     value: Any, where: str, direction: Direction, split: TestSet, request: Request, rows: str | None
 ) -> SecondScores:
-    """Scores of a matrix in a file or in memory; its rows have the ids of the vectors given with it."""
-    with logged():  # the first stage has noted the same rows
+    """Scores of a matrix, from a file or in memory; rows have the ids of the vectors in the same file."""
+    with logged():  # the rows are those of the first stage
         if isinstance(value, Path):
             raw = files.read_scores(value)
             raw = replace(raw, arrays=(raw.values.T,)) if rows == "texts" else raw
@@ -89,28 +89,26 @@ def _matrix(
         )
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
-        raise BadInput(lost, where=where, fix=GATHER_FIX)
+        raise BadInput(lost, where=where, fix=GATHER_PROCESSES)
     counts, _, _ = scored(scores, missing)
-    each, (own, others), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
+    each, (query_name, item_name), other = counts[direction], SIDES[direction], QUERIES_OF[direction]
     if len(np.unique(each)) > 1 == len(np.unique(counts[other])):
-        what = (
-            f"every {others} has scores for {counts[other][0]:,} {own}s, but {own}s have scores for different numbers"
-        )
-        raise BadInput(f"{what}: these are scores of {other}", where=where, fix=f"give them as {other}")
+        what = f"every {item_name} has scores for {counts[other][0]:,} {query_name}s, but {query_name}s have scores"
+        what = f"{what} for different numbers: these are scores of {other}"
+        raise BadInput(what, where=where, fix=f"give them as {other}")
     if unscored := int((each == 0).sum()):
-        what = (
-            f"{unscored:,} of {len(each):,} {own}s have no score, as if the matrix came from one of several processes"
-        )
-        raise BadInput(what, where=where, fix=GATHER_FIX)
+        what = f"{unscored:,} of {len(each):,} {query_name}s have no score"
+        what += ", as if the matrix came from one of several processes"
+        raise BadInput(what, where=where, fix=GATHER_PROCESSES)
     unnamed = [side for side, ids in zip(SIDES["i2t"], (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(owners.order_note("re-ranking", unnamed, split))
     known = Matrix(scores, *found.rows) if direction == "i2t" else Matrix(scores, *found.rows).T
 
-    def of(query: Int, item: Int) -> Float:
+    def scores_of_pairs(query: Int, item: Int) -> Float:
         pairs = known.pairs(query, item, 1)
         return np.where(np.isfinite(pairs) & (pairs != missing), pairs, np.nan)
 
-    return SecondScores(of, each if known.row_order is None else each[known.row_order])
+    return SecondScores(scores_of_pairs, each if known.row_order is None else each[known.row_order])
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
@@ -143,10 +141,10 @@ def _entries(path: Path, direction: Direction, split: TestSet) -> SecondScores:
     known, numbers = entries.inside.copy(), np.append(entries.inside.data, np.nan)
     known.data = np.arange(1, known.nnz + 1)
 
-    def of(query: Int, item: Int) -> Float:
+    def scores_of_pairs(query: Int, item: Int) -> Float:
         return np.asarray(numbers[entries_of(known, query, item) - 1])
 
-    return SecondScores(of, np.diff(known.indptr))
+    return SecondScores(scores_of_pairs, np.diff(known.indptr))
 
 
 def apply(
@@ -179,15 +177,15 @@ def apply(
 
 def part(scorer: Scorer, given: SecondScores, weight: float | None, queries: tuple[int, int], threads: int) -> Tops:
     """The new order of the tops of a range of queries, from the scores of both stages, for another process."""
-    own = scorer.take(slice(*queries), slice(None))
-    top = shown(own, top_lists(own, given.reach, threads=threads))
+    block = scorer.take(slice(*queries), slice(None))
+    top = with_scores(block, top_lists(block, given.reach, threads=threads))
     top = replace(top, scored=top.scores.ravel(), first=queries[0])
     return _reordered(top, _scores_of(top, given), weight)
 
 
 def _scores_of(top: Tops, given: SecondScores) -> Float:
     """(query, depth) second scores of the tops, NaN for none."""
-    return given.of(top.first + top.row, top.entries).reshape(top.items.shape)
+    return given.scores(top.first + top.row, top.entries).reshape(top.items.shape)
 
 
 def _reordered(top: Tops, scores: Float, weight: float | None) -> Tops:
@@ -228,25 +226,25 @@ def _note_missing(scores: Float, top: Tops, given: SecondScores, direction: Dire
 
     Raises BadInput.
     """
-    none, (own, other), split = np.isnan(scores), SIDES[direction], plan.split
+    none, (query_name, item_name), split = np.isnan(scores), SIDES[direction], plan.split
     if plan.request.rerank_depth is not None:
-        lost, number, required = none, int(none.sum()), scores.size
+        lost, number, requested = none, int(none.sum()), scores.size
         what, behind = (
-            f"{other}s that the first stage ranks first have no score",
+            f"{item_name}s that the first stage ranks first have no score",
             "are ranked after the items with a score",
         )
     else:
-        # as many as a query has scores for, of which some are behind the top that is searched
-        required = int(given.each.sum())
-        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], required - int((~none).sum())
-        what = f"scores are for {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
+        # as many items as a query has scores for; some are below the part of the ranking that is searched
+        requested = int(given.each.sum())
+        lost, number = none & ((~none).sum(axis=1) < given.each)[:, None], requested - int((~none).sum())
+        what = f"scores are for {item_name}s that the first stage does not rank among its first {scores.shape[1]:,}"
         behind = "keep the order of the first stage"
     if not number:
         return
     row, column = np.argwhere(lost)[0].tolist()
-    item = split.side(other).ids[top.items[row, column]]
-    first = f"{other} {item} of {own} {split.side(own).ids[row]}, at rank {column + 1}"
-    what = f"{number:,} of {required:,} {what} (first without a score: {first})"
-    if number > MAX_MISSING * required:
+    item = split.side(item_name).ids[top.items[row, column]]
+    first = f"{item_name} {item} of {query_name} {split.side(query_name).ids[row]}, at rank {column + 1}"
+    what = f"{number:,} of {requested:,} {what} (first without a score: {first})"
+    if number > MAX_MISSING * requested:
         raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")
     note(f"re-ranking, {direction}: {what}; they {behind}")

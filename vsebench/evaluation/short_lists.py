@@ -27,8 +27,10 @@ def observe(
     """Retrieved lists and the ranks of the relevant items in them, by direction."""
     rules = {d: None if one.ties is None else "index" for d, one in lists.items()}
     return {
-        d: Observation({t.view: ranks(lists[d], t.relevance, t.candidates, rules[d]) for t in own}, lists[d])
-        for d, own in zip(DIRECTIONS, targets, strict=True)
+        d: Observation(
+            {t.view: ranks(lists[d], t.relevance, t.candidates, rules[d]) for t in targets_of_side}, lists[d]
+        )
+        for d, targets_of_side in zip(DIRECTIONS, targets, strict=True)
         if d in directions
     }
 

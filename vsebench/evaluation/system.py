@@ -1,4 +1,4 @@
-"""The evaluated system: its scores as they are read, and the requested steps.
+"""The evaluated system: its scores as read, and the requested steps (fusion, candidates, corrections, re-ranking).
 
 Steps take what is ranked and give it with other scores, or lists, and one line of provenance, a field of the signature
 (``Input.stages``). Fusion and ``only`` are here. ``indexed`` has the lists of a saved index, and ``second_stage`` puts
@@ -38,14 +38,14 @@ from ..sets.match import with_captions
 from ..sets.owners import ranks
 from ..sets.published import warning_of
 from ..signature import ENCODER
-from ..types import BOTH, DIRECTIONS, NONE, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
+from ..types import BOTH, DIRECTIONS, NO_INDICES, Direction, Embeddings, Ids, Int, TestSet, Tops, Which, sides_of
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
-from .misread import CHANCE_P_VALUE, ground_truth, sampled_queries
-from .request import PART_GRAMMAR, SELF, Given, Request
+from .misread import CHANCE_P_VALUE, positives_by_image, sampled_queries
+from .request import PART_GRAMMAR, SELF_ID, Given, Request
 
 # Scores, lists and options that a step cannot be combined with.
-REFUSED = {
+REFUSED_INPUTS = {
     **dict.fromkeys(("candidates", "exclude"), ("folds", "normalise", "rerank", "only", "index", "intra")),
     "normalise": ("lists", "folds", "docid"),
     "rerank": ("lists", "folds", "only", "ties"),
@@ -114,7 +114,7 @@ def _check(data: Input, request: Request) -> None:
             f"leave it out, or give {spell('split', 'custom')} and your judgements",
         ),
     }
-    for step, kind in ((step, kind) for step, kinds in REFUSED.items() if given[step] for kind in kinds):
+    for step, kind in ((step, kind) for step, kinds in REFUSED_INPUTS.items() if given[step] for kind in kinds):
         what, fix = found[kind]
         if what:
             raise UsageError(f"{steps[step]} cannot be combined with {what}", fix=fix.format(step=steps[step]))
@@ -143,17 +143,17 @@ def _without_excluded(data: Input, request: Request) -> Input:
             raise BadInput(what, where=data.where, fix=f"leave out {spell(needs[0])}, or give finite scores")
         return replace(scorer, scores=scores)
 
-    forward, backward = data.system.forward, data.system.separate_backward
-    if backward is None or "i2t" in request.directions:
-        requested = [d for d in data.directions if d in request.directions]
-        forward = ranked_last(forward, sides_of(requested if backward is None else DIRECTIONS[:1]))
-    if backward is not None and "t2i" in request.directions:
-        backward = ranked_last(backward.T, BOTH[1:]).T
-    return replace(data, system=System(forward, backward))
+    forward, separate = data.system.forward, data.system.separate
+    if separate is None or "i2t" in request.directions:
+        directions = [d for d in data.directions if d in request.directions]
+        forward = ranked_last(forward, sides_of(directions if separate is None else DIRECTIONS[:1]))
+    if separate is not None and "t2i" in request.directions:
+        separate = ranked_last(separate.T, BOTH[1:]).T
+    return replace(data, system=System(forward, separate))
 
 
 def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
-    """Note what is odd about queries and a corpus: queries that are items too, and items or queries that are equal.
+    """Note oddities of queries and a corpus: queries that are items too, equal items, equal queries.
 
     Args:
         data: the input.
@@ -174,26 +174,26 @@ def audit(data: Input, targets: Sequence[Targets] = ()) -> None:
     without = any(one.candidates.excluded is not None for one in targets)
     if without or queries.numbered or corpus.numbered or queries.ids.dtype.kind != corpus.ids.dtype.kind:
         return
-    own = places(corpus.ids, queries.ids)
+    same_ids = places(corpus.ids, queries.ids)
     for relevance in (one.relevance for one in targets):
         query = relevance.queries[relevance.query_of]
-        own[query[relevance.items == own[query]]] = -1  # the item of its id is the right one
-    if not (own >= 0).any():
+        same_ids[query[relevance.items == same_ids[query]]] = -1  # the item of its id is the right one
+    if not (same_ids >= 0).any():
         return
     top = 0.0
-    if targets and 2 * (own >= 0).sum() > len(own):
-        some = np.unique(np.linspace(0, len(own) - 1, SAMPLED_QUERIES).astype(np.int64))
+    if targets and 2 * (same_ids >= 0).sum() > len(same_ids):
+        some = np.unique(np.linspace(0, len(same_ids) - 1, SAMPLED_QUERIES).astype(np.int64))
         if data.lists is None:
             best = rows_of(data.scorer(DIRECTIONS[0]), some).argmax(axis=1)
         else:
             best = np.array([next(iter(data.lists[DIRECTIONS[0]].of_query(query)), -2) for query in some.tolist()])
-        top = float((best == own[some]).mean())
+        top = float((best == same_ids[some]).mean())
     if top > 0.5:
         what = f"the item with the id of the query is first for {top:.0%} of the queries but is not relevant"
-        warn(f"{what}: if it is the query itself, exclude it as MTEB and BEIR do ({spell('exclude', SELF)})")
-    elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[own >= 0].tolist()):
+        warn(f"{what}: if it is the query itself, exclude it as MTEB and BEIR do ({spell('exclude', SELF_ID)})")
+    elif queries.ids.dtype.kind == "U" and any(":" not in name for name in queries.ids[same_ids >= 0].tolist()):
         # Integers, and SET:NUMBER of M-BEIR, count both sides.
-        note(f"{int((own >= 0).sum()):,} of {len(own):,} queries have the id of an item")
+        note(f"{int((same_ids >= 0).sum()):,} of {len(same_ids):,} queries have the id of an item")
 
 
 SAMPLED_QUERIES = 256  # queries on which two systems are compared
@@ -238,7 +238,7 @@ def fuse(data: Input, request: Request) -> Input:
         by_ids = {d: data.split.sides[d == DIRECTIONS[0]].ids if request.ties == DOCID else None for d in directions}
         fused = {d: _by_reciprocal_ranks([run[d] for run in runs], weights, by_ids[d]) for d in directions}
         return replace(data, lists=fused)
-    if all(one.system is not None and one.system.separate_backward is None for one in systems):
+    if all(one.system is not None and one.system.separate is None for one in systems):
         directions = DIRECTIONS[:1]  # its scores serve both
     with finite("fuse"):
         sums = {d: weighted_sum([one.scorer(d) for one in systems], weights) for d in directions}
@@ -247,33 +247,35 @@ def fuse(data: Input, request: Request) -> Input:
 
 
 def _warn_of_other_rows(data: Input, one: Input, direction: Direction, name: str) -> None:
-    """Warn if a good system without ids and the first system rank different items first, apart from relevant ones.
+    """Warn if two good systems, one without ids, agree on positives but on no other best items: rows may be mixed up.
 
     Two systems that rank the same items agree on such items far more often than by chance.
     """
     items = len(data.split.side("caption" if direction == "i2t" else "image").ids)
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (
-        (NONE, NONE) if known else sampled_queries(data, ground_truth(data.split, direction), SAMPLED_QUERIES)
+        (NO_INDICES, NO_INDICES)
+        if known
+        else sampled_queries(data, positives_by_image(data.split, direction), SAMPLED_QUERIES)
     )
     if len(of_image) < top_scored.MIN_IMAGES or items < top_scored.MIN_IMAGES:
         return
     good, best = [], []
     for system in (data, one):
         scores = np.array(rows_of(system.scorer(direction), queries))
-        own = data.split.owners[queries][:, None] == np.arange(items)
+        positive = data.split.owners[queries][:, None] == np.arange(items)
         if direction == "i2t":
-            own = queries[:, None] == data.split.owners
-        good.append(own[np.arange(len(queries)), scores.argmax(axis=1)].mean())
-        best.append(np.where(own, -np.inf, scores).argmax(axis=1))
-    same_first = int((best[0] == best[1]).sum())
+            positive = queries[:, None] == data.split.owners
+        good.append(positive[np.arange(len(queries)), scores.argmax(axis=1)].mean())
+        best.append(np.where(positive, -np.inf, scores).argmax(axis=1))
+    same_best = int((best[0] == best[1]).sum())
     from scipy.special import bdtrc
 
     if min(good) > MIN_R1_TO_COMPARE and (
-        not same_first or bdtrc(same_first - 1, len(queries), 1 / items) > CHANCE_P_VALUE
+        not same_best or bdtrc(same_best - 1, len(queries), 1 / items) > CHANCE_P_VALUE
     ):
         what = (
-            f"apart from relevant items, it ranks the same item first as the first system for {same_first:,} of "
+            f"apart from relevant items, it ranks the same item first as the first system for {same_best:,} of "
             f"{len(queries):,} "
         )
         warn(f"{name}: {what}queries, no more than by chance: its rows have no ids and may be in another order")
@@ -316,7 +318,7 @@ def only(data: Input, request: Request) -> Input:
     """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
-    If captions belong to no image, all items of the other side are kept.
+    If captions have no image, all items of the other side are kept.
 
     Args:
         data: everything that was read.
@@ -327,11 +329,11 @@ def only(data: Input, request: Request) -> Input:
         BadInput: the file has no such column, or no item has the value.
     """
     assert request.part is not None
-    said, named, column, wanted = request.part
+    text, named, column, wanted = request.part
     path = named or request.captions_file
     if path is None:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
-        raise UsageError(f"{spell('only', said)} has no file", fix=fix)
+        raise UsageError(f"{spell('only', text)} has no file", fix=fix)
     split = data.split
     kind = "captions" if path == request.captions_file else "columns"
     name, side, values = of_items(path, column, split, kind)
@@ -348,10 +350,10 @@ def only(data: Input, request: Request) -> Input:
     else:
         captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
     note(
-        f"only {said}: {len(images):,} of {len(split.rows.ids):,} {split.rows.plural} and {len(captions):,} of "
+        f"only {text}: {len(images):,} of {len(split.rows.ids):,} {split.rows.plural} and {len(captions):,} of "
         f"{len(split.columns.ids):,} {split.columns.plural} are the queries and the gallery"
     )
-    return _taken(data, request, images, captions)
+    return _take_items(data, request, images, captions)
 
 
 def by_id(data: Input, request: Request) -> Input:
@@ -359,10 +361,10 @@ def by_id(data: Input, request: Request) -> Input:
 
     Retrieved lists are in this order when they are read.
     """
-    taken = _taken(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
+    taken = _take_items(data, request, *(descending(side.ids.tolist()) for side in data.split.sides))
     assert taken.system is not None
-    backward = taken.system.separate_backward
-    return replace(taken, system=System(_rounded(taken.system.forward), backward and _rounded(backward)))
+    separate = taken.system.separate
+    return replace(taken, system=System(_rounded(taken.system.forward), separate and _rounded(separate)))
 
 
 def _rounded(scorer: Scorer) -> Scorer:
@@ -373,8 +375,8 @@ def _rounded(scorer: Scorer) -> Scorer:
     return replace(scorer, rounded=True, known=scorer.lengths)
 
 
-def _taken(data: Input, request: Request, images: Int, captions: Int) -> Input:
-    """The input of some rows and columns of a test set, in their order, as a separate test set."""
+def _take_items(data: Input, request: Request, images: Int, captions: Int) -> Input:
+    """The input limited to some rows and columns, in this order, as a separate test set."""
     split = data.split
     if request.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, request.captions)

@@ -24,12 +24,12 @@ Scores = npt.NDArray[Any]
 MIN_IMAGES = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
 MIN_SHARE = 0.1  # of the scores that are equal, from which a constant is suspected
 WARN_SHARE = 0.5  # and from which it is warned of if nothing else shows what it stands for
-MAX_ROWS_FOR_BLOCKS = 4096  # rows whose scored texts are compared
+COMPARED_ROWS = 4096  # rows whose scored texts are compared
 SAMPLE_ROWS = 64  # rows in which the constant is searched
 MIN_SAME_SHARE = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK_SCORES = 1 << 22  # scores compared at a time
 MIN_GAP_IN_RANGES = 10  # ranges of all other scores below these, from which a score stands for none
-WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
+NOUNS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
         trust: warn instead of refusing.
 
     Raises:
-        BadInput: the candidates of a direction were not scored, and the matrix is not trusted.
+        BadInput: candidates of a measured direction have no scores, and the matrix is not trusted.
     """
     found = constant(scores) if len(scores) >= MIN_IMAGES else None
     if found is None:
@@ -77,11 +77,11 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
         (direction, depth), *_ = found.scored.items()
         other = QUERIES_OF[direction]
         what += (
-            f", and every {WORDS[direction][0]} has scores for {depth:,} {WORDS[direction][1]}: the others have none"
+            f", and every {NOUNS[direction][0]} has scores for {depth:,} {NOUNS[direction][1]}: the others have none"
         )
         fix = "" if found.lowest else f"save a number below every score instead of {found.value:g}; then "
         fix += f"{spell('direction', direction)} reads it correctly, or {spell('rerank', f'{direction}=FILE')} after "
-        fix += f"embeddings; {other} needs scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
+        fix += f"embeddings; {other} needs scores for the {NOUNS[other][1]} of every {NOUNS[other][0]}"
     elif found.apart:
         lists = spell("run", ["i2t=FILE", "t2i=FILE"])
         what += ", far below all others: pairs that were never scored"
@@ -100,7 +100,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
 
 def _blocks(scores: Scores, value: float) -> int:
     """The number of groups of images that have scores for the same texts, and no other group has; 0 for others."""
-    masks = scores[: min(len(scores), MAX_ROWS_FOR_BLOCKS)] != value
+    masks = scores[: min(len(scores), COMPARED_ROWS)] != value
     distinct, count = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
     if not 1 < len(distinct) <= len(masks) / 4 or count.min() < 2:
         return 0
@@ -117,9 +117,9 @@ def constant(scores: Scores) -> Constant | None:
         return None
     counts, low, high = scored(scores, value)
     share = 1 - int(counts["i2t"].sum()) / scores.size
-    of = {direction: depth for direction, each in counts.items() if (depth := _same(each))}
+    depths = {direction: depth for direction, each in counts.items() if (depth := _same(each))}
     apart = share >= WARN_SHARE and high > low and low - float(value) > 2 * (high - low)
-    return Constant(float(value), float(share), of, float(value) < low, apart)
+    return Constant(float(value), float(share), depths, float(value) < low, apart)
 
 
 def scored(scores: Scores, missing: Any) -> tuple[dict[Direction, Int], float, float]:

@@ -17,10 +17,10 @@ class Exported:
 
     Attributes:
         reports: without per-query values being used; several languages of one test set for ``mteb``, else one.
-        model: its name, as ``ORG/NAME`` if it is on a hub.
-        dataset: the id of the test data on the Hugging Face Hub; empty if unknown.
+        model: its name, as ``ORG/NAME`` where it is on a hub.
+        dataset: the id of the test data on the Hugging Face Hub; empty if it is not known.
         url: of logs, code or a paper; empty for none.
-        evaluator: who evaluated; empty if unknown.
+        evaluator: who evaluated; empty if it is not known.
     """
 
     reports: tuple[Report, ...]

@@ -2,7 +2,7 @@
 
 MTEB has a task for each direction, and other names: its ``hit_rate_at_k`` is the R@k of the field (any relevant item
 among the first k), its ``recall_at_k`` the fraction that is Recall@k here. Its main score is nDCG@10. Its MSCOCO
-is the test part of M-BEIR, whose captions are not exactly those of COCO 5K.
+is the test part of M-BEIR, with slightly different captions than COCO 5K.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ XFLICKRCO = {
     "tr": "tur-Latn", "zh": "zho-Hans",
 }  # fmt: skip
 # By split; the part of the test data is "test".
-PLACES = {
+TASK_PLACES = {
     "coco-5k": Place("MSCOCO", "default", "eng-Latn"),
     "f30k": Place("Flickr30k", "default", "eng-Latn"),
     **{f"xflickrco:{code}": Place("XFlickr30kCo", code, language) for code, language in XFLICKRCO.items()},
 }
 # The tasks by split and direction.
-TASKS = {(split, d): f"{place.stem}{d.upper()}Retrieval" for split, place in PLACES.items() for d in DIRECTIONS}
-MAIN = "ndcg_at_10"
+TASKS = {(split, d): f"{place.stem}{d.upper()}Retrieval" for split, place in TASK_PLACES.items() for d in DIRECTIONS}
+MAIN_SCORE = "ndcg_at_10"
 # Our names of metrics, and theirs.
 NAMES = {"R@": "hit_rate_at_", "Recall@": "recall_at_", "gt:nDCG@": "ndcg_at_", "mAP@": "map_at_"}
 
@@ -56,11 +56,11 @@ def files(exported: Exported) -> dict[str, bytes]:
     """
     splits = [report.split for report in exported.reports]
     for split in splits:
-        if split not in PLACES:
-            known = either(tuple(dict.fromkeys(known.partition(":")[0] for known in PLACES)))
+        if split not in TASK_PLACES:
+            known = either(tuple(dict.fromkeys(known.partition(":")[0] for known in TASK_PLACES)))
             raise UsageError(f"MTEB has no task for the test set '{split}'", fix=f"export a report of {known}")
-    if len({PLACES[split].stem for split in splits}) > 1 or len(set(splits)) < len(splits):
-        what = f"the reports are of {', '.join(splits)}; an MTEB file has one task and each subset once"
+    if len({TASK_PLACES[split].stem for split in splits}) > 1 or len(set(splits)) < len(splits):
+        what = f"reports are of {', '.join(splits)}, and a file of MTEB has one task and each subset once"
         raise UsageError(what, fix="export the reports of one system, on the languages of one test set")
     folder = f"{file_name(exported.model.replace('/', '__'))}/no_revision_available"
     found = {}
@@ -85,11 +85,11 @@ def files(exported: Exported) -> dict[str, bytes]:
 def _part(report: Report, direction: str) -> dict[str, Any]:
     """The scores of a report in one direction, empty if it was not measured."""
     scores = _scores(report, direction)
-    if scores and MAIN not in scores:
+    if scores and MAIN_SCORE not in scores:
         raise _no_main_score(direction)
-    place = PLACES[report.split]
+    place = TASK_PLACES[report.split]
     more = {"hf_subset": place.subset, "languages": [place.language]}
-    return {**scores, "main_score": scores[MAIN], **more} if scores else {}
+    return {**scores, "main_score": scores[MAIN_SCORE], **more} if scores else {}
 
 
 def _no_main_score(where: str) -> UsageError:

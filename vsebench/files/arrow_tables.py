@@ -26,9 +26,9 @@ VECTORS = ("embedding", "embeddings", "vector", "vectors", "emb", "features")  #
 _NAMES = {"id": "{}_ids", "modality": "", "image_id": "image_id_of_text", "caption": "captions"}
 _SINGULAR = ("image_id", "text_id", "caption_id")  # columns of other tables; the arrays have the plural as name
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
-_WITHOUT = "no column image_id: the image of every text is not given"
+_NO_IMAGE_ID = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
-_BATCH = 8192  # rows read together
+_BATCH_ROWS = 8192  # rows read at a time
 PARQUET_START = b"PAR1"
 SHARD = re.compile(
     r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)(?:-[0-9a-f]{16})?\.(?:parquet|arrow|csv|tsv|jsonl?)(?:\.gz)?"
@@ -77,7 +77,7 @@ def line_members(path: Path) -> list[Member]:
     require(4 * path.stat().st_size, path)
     with reading(path, "is a damaged file of JSON lines", "write one JSON object a line, with the same fields in each"):
         table = pyarrow.json.read_json(path, pyarrow.json.ReadOptions(block_size=1 << 26))
-    return _members(_Table(path, table.schema, lambda names: iter(table.select(names).to_batches(_BATCH))))
+    return _members(_Table(path, table.schema, lambda names: iter(table.select(names).to_batches(_BATCH_ROWS))))
 
 
 def _members(table: _Table) -> list[Member]:
@@ -106,7 +106,7 @@ def _members(table: _Table) -> list[Member]:
             number = np.dtype(types[name].value_type.to_pandas_dtype())
             shape, loaded = (len(at), widths[name]), partial(lambda name, side: load(name)[side], name, side)
             array = f"{name}/{side}{'_embeddings' * (name == usual)}" if stated else name
-            note = _WITHOUT if side == "text" and "image_id" not in types else ""
+            note = _NO_IMAGE_ID if side == "text" and "image_id" not in types else ""
             out.append(Member(array, shape, number.name, math.prod(shape) * number.itemsize, loaded, note))
         for name in others:
             array = _NAMES[name] if stated else f"{name}s" if name in _SINGULAR else name
@@ -153,7 +153,7 @@ def complete(shards: list[Path], where: Path) -> list[Path]:
     named = [part for path in found if (part := SHARD.fullmatch(path.name))]
     tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
     if len(tables) > 1:
-        what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{of}' for table, of in tables)}"
+        what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{total}' for table, total in tables)}"
         fix = "give the file of one table, or move the shards of each table into a separate folder"
         raise BadInput(what, where=where, fix=fix)
     if named and len(named) == len(found) != int(named[0]["of"]):
@@ -187,7 +187,7 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
             source.seek(0)
             if start.startswith(PARQUET_START):
                 file = pyarrow.parquet.ParquetFile(source)
-                yield file.schema_arrow, lambda names: file.iter_batches(batch_size=_BATCH, columns=names)
+                yield file.schema_arrow, lambda names: file.iter_batches(batch_size=_BATCH_ROWS, columns=names)
                 return
             of_file = start == FILE_START
             reader = pa.ipc.open_file(source) if of_file else pa.ipc.open_stream(source)

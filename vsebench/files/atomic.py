@@ -17,10 +17,10 @@ from .regular import expanded
 
 PathLike = str | os.PathLike[str]
 
-LONGEST_NAME = 255  # bytes, if the file system does not say
-_KEPT = rb"(?:suite|scenes)"  # schemas of files that several commands make
-_HEAD = 256  # bytes of an older result that are read
-FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
+MAX_NAME_BYTES = 255  # if the file system does not say
+_NOT_RESULTS = rb"(?:suite|scenes)"  # schemas of files that are not the result of one command
+_HEAD_BYTES = 256  # bytes read of an older result
+DISK_ERRORS = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 # No path that can exist; every other refusal is one of the disk.
 _WRONG_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 
@@ -39,16 +39,16 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         DiskError: the system refuses to write: no space is left, no permission, a read-only file system; or to make
             the folder.
     """
-    shown, target = Path(path), expanded(path)
+    given, target = Path(path), expanded(path)
     try:
-        check_place(shown, parents=parents)
+        check_place(given, parents=parents)
         target = _real(target)
         if parents:
             make_folder(target.parent)
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
     except OSError as error:
-        raise refused(shown, error) from error
-    temporary = _temporary_name(target)
+        raise refused(given, error) from error
+    temporary = _temporary(target)
     as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
     try:
         with temporary.open("x" if mode == "w" else "xb", **as_text) as stream:
@@ -61,8 +61,8 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and (error.errno in FULL or error.filename == str(temporary)):
-            raise refused(shown, error) from error  # the error of a write does not name its file
+        if isinstance(error, OSError) and (error.errno in DISK_ERRORS or error.filename == str(temporary)):
+            raise refused(given, error) from error  # the error of a write does not name its file
         raise
 
 
@@ -76,7 +76,7 @@ def write_folder(target: Path) -> Iterator[Path]:
     """Make a new folder next to ``target`` and put it in place when the block ends without an error.
 
     After an error in the block it is removed, and an older folder at ``target`` is left as it was; what a killed
-    process left is removed first. Of two processes one at a time may do this: take a lock.
+    process left is removed first. Take a lock: only one process at a time may do this.
     """
     partial, old = hidden_of(target)
     try:
@@ -135,7 +135,7 @@ def check_writable(path: Path) -> None:
     """
     check_place(path)
     try:
-        temporary = _temporary_name(_real(expanded(path)))
+        temporary = _temporary(_real(expanded(path)))
         temporary.touch(exist_ok=False)
         temporary.unlink()
     except OSError as error:
@@ -195,13 +195,13 @@ def _is_result(path: Path) -> bool:
     """Whether a file is JSON that vsebench wrote as the result of a command, which another run replaces."""
     try:
         with expanded(path).open("rb") as stream:
-            head = stream.read(_HEAD)
+            head = stream.read(_HEAD_BYTES)
     except OSError:
         return False
-    return re.match(rb'\{\s*"schema": "vsebench/(?!' + _KEPT + rb")", head) is not None
+    return re.match(rb'\{\s*"schema": "vsebench/(?!' + _NOT_RESULTS + rb")", head) is not None
 
 
-def _temporary_name(target: Path) -> Path:
+def _temporary(target: Path) -> Path:
     """A temporary file of ``target``; one of the module tempfile could be read by its owner only, also once renamed."""
     name = os.fsencode(target.name)[:80].decode("utf-8", "ignore")
     return target.parent / f".{name}.{secrets.token_hex(6)}.tmp"
@@ -211,7 +211,7 @@ def _longest_name(folder: Path) -> int:
     try:
         return os.pathconf(folder, "PC_NAME_MAX")
     except (AttributeError, OSError, ValueError):
-        return LONGEST_NAME
+        return MAX_NAME_BYTES
 
 
 @contextlib.contextmanager
@@ -221,7 +221,7 @@ def locked(path: Path, what: str, waiting: Callable[[str], object] | None = None
     Args:
         path: made here, and removed at the end; its folder must exist.
         what: what another process does when it holds the lock, for the message.
-        waiting: called once with a message if another process holds the lock; then the call waits.
+        waiting: called once with a message before waiting for another process that holds the lock.
 
     Raises:
         DiskError: another process holds the lock and ``waiting`` is None, or the file cannot be made.

@@ -24,13 +24,13 @@ from .kinds import KINDS, LAYOUT
 from .read import read_captions
 from .records import frame, missing, records, spot
 from .regular import expanded, remembered
-from .textfile import shown
+from .textfile import format_field
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KARPATHY_CAPTIONS = 5  # captions an image, the usual protocol; 10 of COCO's 5,000 images have six
-ALL_PARTS = "all"  # the name of all parts together
+KARPATHY_CAPTIONS = 5  # captions used per image, as usual; 10 of COCO's 5,000 images have six
+ALL_PARTS = "all"  # selects all parts
 _LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
 _LISTS = ("captions", "sentences", "descriptions", "encap")  # names of fields of all captions of an image
 
@@ -82,7 +82,7 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
     Args:
         found: records, one a caption or one an image.
         fields: from ``find_fields``.
-        part: value of the field ``split`` of the records to use; None or ``ALL_PARTS`` for all records.
+        part: value of the field ``split``; None for all records, as ``ALL_PARTS`` if no part has this name.
 
     Raises:
         BadInput: a field is missing or of another type, a caption id occurs twice (the message lists the records), or
@@ -102,11 +102,11 @@ def caption_rows(found: pd.DataFrame, fields: Fields, part: str | None = None) -
             others[image] = None
         for caption, name in zip(said, names, strict=True):
             if not isinstance(caption, str):
-                what = f"a caption is {shown(caption)}, expected text"
+                what = f"a caption is {format_field(caption)}, expected text"
                 raise BadInput(what, where=spot(found, row), fix="write it in quotes")
             if name in seen:
                 other = spot(found, seen[name]).removeprefix(f"{where}: ")
-                what = f"caption id {shown(name)} is already used by {other}"
+                what = f"caption id {format_field(name)} is already used by {other}"
                 fix = "give every caption its own id, or leave the ids out"
                 raise BadInput(what, where=spot(found, row), fix=fix)
             seen[name] = row
@@ -149,7 +149,7 @@ def parts_of(found: pd.DataFrame, fields: Fields) -> list[str]:
 
 
 def files_of(found: pd.DataFrame, fields: Fields) -> dict[str, str]:
-    """The names of image files by image id (as strings); empty without a field for them."""
+    """Names of image files, by the id of the image as a string; empty without a separate field for them."""
     name = KINDS["captions"].find(name for name in found if name != fields.image).get("file")
     if name is None or fields.image is None:
         return {}
@@ -180,14 +180,16 @@ def _refuse_class_ids(found: pd.DataFrame, fields: Fields) -> None:
 
 
 def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, list[Any], list[int | str]]]:
-    """Of every record the id of its image, its captions, and their ids."""
+    """For every record: the id of its image, its captions, and their ids."""
     counted: dict[int | str, int] = {}
     nothing = [None] * len(found)
-    of = (fields.image, fields.caption_id, fields.index, *fields.captions)
-    images, ids, numbers, *columns = (found[name].tolist() if name in found else nothing for name in of)
-    for row, (image, caption_ids, number, *cells) in enumerate(zip(images, ids, numbers, *columns, strict=True)):
-        captions = _captions(cells, fields, found, row)
-        several = caption_ids if isinstance(caption_ids, list) and len(caption_ids) == len(captions) else [caption_ids]
+    columns_read = (fields.image, fields.caption_id, fields.index, *fields.captions)
+    images, ids, numbers, *columns = (found[name].tolist() if name in found else nothing for name in columns_read)
+    for row, (image, record_ids, number, *columns_of_text) in enumerate(
+        zip(images, ids, numbers, *columns, strict=True)
+    ):
+        captions = _captions(columns_of_text, fields, found, row)
+        several = record_ids if isinstance(record_ids, list) and len(record_ids) == len(captions) else [record_ids]
         names = [_id(one, fields.caption_id, found, row) for one in several] if fields.caption_id is not None else []
         name = _before_mark(names, found, row) if fields.image is None else _image(image, fields.image, found, row)
         if fields.caption_id is None:
@@ -197,11 +199,11 @@ def _records(found: pd.DataFrame, fields: Fields) -> Iterator[tuple[int | str, l
         yield name, captions, names if len(names) == len(captions) else names[:1] * len(captions)
 
 
-def _captions(said: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
-    """The captions of a record: one field or list, or several fields, some of which may be empty."""
-    if len(said) > 1:
-        return [one for one in said if not missing(one)]
-    (one,) = said
+def _captions(sentences: list[Any], fields: Fields, found: pd.DataFrame, row: int) -> list[Any]:
+    """The captions of a record, from one field or list, or from several fields; some may be empty."""
+    if len(sentences) > 1:
+        return [one for one in sentences if not missing(one)]
+    (one,) = sentences
     if isinstance(one, str):
         for read in (json.loads, ast.literal_eval) if _LIST.fullmatch(one) else ():  # a list as JSON or Python write it
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
@@ -232,7 +234,7 @@ def _before_mark(names: Sequence[int | str], found: pd.DataFrame, row: int) -> s
     image, mark, _ = (name := str(names[0])).partition("#")
     if not mark:
         fix = f"add a column with the image of every caption; {LAYOUT}"
-        raise BadInput(f"caption id {shown(name)} has no image id before #", where=spot(found, row), fix=fix)
+        raise BadInput(f"caption id {format_field(name)} has no image id before #", where=spot(found, row), fix=fix)
     return image
 
 
@@ -261,7 +263,11 @@ def _id(value: Any, name: str | None, found: pd.DataFrame, row: int) -> int | st
 
 
 def _no_value(value: Any, name: str | None, expected: str, found: pd.DataFrame, row: int) -> BadInput:
-    what = f"field '{name}' is missing" if missing(value) else f"field '{name}' is {shown(value)}, expected {expected}"
+    what = (
+        f"field '{name}' is missing"
+        if missing(value)
+        else f"field '{name}' is {format_field(value)}, expected {expected}"
+    )
     return BadInput(what, where=spot(found, row), fix=f"give every record a field '{name}', {expected}")
 
 
@@ -282,7 +288,7 @@ class CaptionFile:
 
     @cached_property
     def fields(self) -> Fields:
-        """The role of its fields; raises BadInput without a caption or an image."""
+        """What its fields are; raises BadInput if it has no caption, or no image."""
         if (fields := find_fields(self.found)) is None:
             raise no_fields(self.found)
         return fields
@@ -312,7 +318,7 @@ class CaptionFile:
         return files_of(self.found, self.fields)
 
     def rows(self, part: str | None = None, first: int | None = None) -> CaptionRows:
-        """All captions, or those of a part, or of ``ALL_PARTS`` one; without one the test images of a Karpathy file.
+        """All captions, or the captions of a part; by default the test images of a Karpathy file.
 
         Args:
             part: see above.
@@ -405,7 +411,7 @@ def table_of_captions(path: str | os.PathLike[str]) -> pd.DataFrame:
     if any(stated) and not all(stated):
         at = spot(source.found, stated.index(False))
         raise BadInput(
-            "has no field split, but other records have one", where=at, fix="give every caption its part, or none"
+            "lacks the field split, which other records have", where=at, fix="give every caption its part, or none"
         )
     for part in source.parts if any(stated) else [ALL_PARTS]:
         rows = source.rows(part, KARPATHY_CAPTIONS if source.karpathy else None)

@@ -1,6 +1,6 @@
 """The file formats, each declared once, and the format of a file, by its content.
 
-A new format is a reader in a new file and one entry here. A reader describes the arrays of a file from its
+A new format is a reader in a separate file and one entry here. A reader describes the arrays of a file from its
 header (``Member``) and reads data only when one of them is loaded.
 """
 
@@ -20,7 +20,7 @@ from .arrow_tables import FILE_START, PARQUET_START, line_members, shards_of, ta
 from .hdf5_file import hdf5_members, mat_members
 from .npy import folder_members, npy_members, npz_members
 from .raw import Member
-from .regular import REWRITE_FIX, WEB_PAGE, is_folder, reading, remembered, unpickle
+from .regular import WEB_PAGE, WRITE_AGAIN, is_folder, reading, remembered, unpickle
 from .safetensors_file import safetensors_members
 from .torch_file import LEGACY_START, torch_members
 
@@ -42,8 +42,8 @@ class Format:
         name: unique; the ``format`` in reports and in ``vsebench inspect``.
         words: what a file of this format is, for messages.
         suffix: its usual suffix, for messages and documentation. Files are recognised by content, never by name.
-        others: other suffixes; they tell a file of gains from a kind of gains.
-        holds: content of such a file, for documentation; empty for other formats than embeddings.
+        others: other suffixes; they distinguish a file of gains from the name of a kind of gains.
+        holds: what such a file contains, for documentation; empty when it is no format of embeddings.
         starts: the first bytes of such a file, several when there are variants.
         in_zip: for zip archives: a pattern that the name of a member has; the last format that fits decides.
         header: for other files: a pattern of their first 4096 bytes.
@@ -182,7 +182,7 @@ def sniff(path: Path) -> Format:
         head = stream.read(_HEAD)
         size = os.fstat(stream.fileno()).st_size
     if not head:
-        raise BadInput("is empty (0 bytes)", where=path, fix=REWRITE_FIX)
+        raise BadInput("is empty (0 bytes)", where=path, fix=WRITE_AGAIN)
     return _format(path, head, size)
 
 
@@ -201,7 +201,7 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     # may look like the start of a pickle.
     pickled = by_start is None and by_header is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
-        what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
+        what = "is a pickle" if pickled else f"has the file ending of a pickle ({path.suffix})"
         fix = unpickle(f"pickle.load(open({str(path)!r}, 'rb'))")
         raise BadInput(
             f"{what}; reading a pickle can run any code, so vsebench never reads pickles", where=path, fix=fix
@@ -222,7 +222,7 @@ def _zip_format(path: Path) -> Format:
         if kind.in_zip is not None and any(re.search(kind.in_zip, name) for name in names):
             return kind
     if not names:
-        raise BadInput("is an archive without any array", where=path, fix=REWRITE_FIX)
+        raise BadInput("is an archive without any array", where=path, fix=WRITE_AGAIN)
     what = f"is a zip archive without arrays (it holds {', '.join(names[:3])})"
     raise BadInput(what, where=path, fix="unpack it and give the file inside")
 

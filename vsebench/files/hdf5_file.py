@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import BadInput
 from ..memory import require, text_array
 from .raw import Array, Member, dtype_name
-from .regular import MAPPED, reading
+from .regular import SAVE_NPY, reading
 
 
 def hdf5_members(path: Path) -> list[Member]:
@@ -67,7 +67,7 @@ def _member(path: Path, name: str, node: Any, again: Callable[[], Any]) -> Membe
 
 
 def _texts(file: Any, values: Array, kind: bytes) -> list[str]:
-    """The texts of a cell array (its cells are elsewhere in the file), or the rows of an array of characters."""
+    """The texts of a cell array (its cells are elsewhere in the file), or the rows of a character array."""
     rows = [file[cell][...].T for cell in values.ravel()] if kind == b"cell" else values
     return [np.asarray(row, "<u2").tobytes().decode("utf-16-le").rstrip("\0") for row in rows]
 
@@ -85,11 +85,11 @@ def mat_members(path: Path) -> list[Member]:
     out: list[Member] = []
     with reading(path, "is a truncated or damaged MATLAB file"):
         kinds = {name: kind for name, _, kind in whosmat(path)}
-        require(sum(8 * math.prod(shape) for _, shape, _ in whosmat(path)), path, MAPPED)
+        require(sum(8 * math.prod(shape) for _, shape, _ in whosmat(path)), path, SAVE_NPY)
         loaded = loadmat(path)
         for name, kind in kinds.items():
             array = np.asarray(loaded[name])
-            if kind in ("single", "double") and array.dtype.kind in "iuf":  # MATLAB stores integral numbers as integers
+            if kind in ("single", "double") and array.dtype.kind in "iuf":  # integral numbers are stored as integers
                 array = array.astype(kind)
             elif kind == "cell" and all(isinstance(cell, np.ndarray) and cell.dtype.kind == "U" for cell in array.flat):
                 array = text_array(["".join(cell.tolist()) for cell in array.flat], name, path).reshape(array.shape)

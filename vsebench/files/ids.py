@@ -35,8 +35,8 @@ _NUMBER = re.compile(
 )
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
 _PREFIX = re.compile(r"\ACOCO_[a-z0-9]+[_:](?:sentid:)?0*(?=[0-9])|\A0+(?=[0-9])", re.I)
-# M-BEIR saves the ids SET:NUMBER of vectors as SET * BASE + NUMBER, with a base for queries and one for items.
-MBEIR = (500_000, 10_000_000)
+# M-BEIR saves ids SET:NUMBER beside vectors as SET * BASE + NUMBER, with a base for queries and one for items.
+MBEIR_BASES = (500_000, 10_000_000)
 _OF_MBEIR = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")
 _INTEGER = re.compile(r"\A[+]?0*([0-9]{1,18})(?:\.0*)?\Z")
 
@@ -168,11 +168,11 @@ def numbered(ids: Ids, base: int) -> Ids:
     numbers = [(int(one[1]), int(one[2])) for one in found if one]
     if len(numbers) < len(found) or not all(number < base for _, number in numbers):
         return ids
-    return np.array([of * base + number for of, number in numbers], np.int64)
+    return np.array([subset * base + number for subset, number in numbers], np.int64)
 
 
 def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
-    """The places of ids among the ids of another source.
+    """The positions of ids among the ids of another source.
 
     Ids are compared in Unicode NFC, without spaces around them. If one side has integers, digits of the other side are
     integers (``007``, ``7.0``). Only if no two ids are equal, folders, endings of media files, COCO prefixes and
@@ -181,10 +181,10 @@ def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
     Args:
         ids: (item,) int64 or unicode; they may repeat.
         known: (known,) int64 or unicode.
-        base: of ``MBEIR``, if ids ``SET:NUMBER`` of one side may be integers of the other.
+        base: of ``MBEIR_BASES``, if ids ``SET:NUMBER`` of one side may be integers of the other.
 
     Returns:
-        (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note what was dropped, such as
+        (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note the dropped parts, such as
         ``without file endings``, or an empty string.
     """
     kinds = {ids.dtype.kind, known.dtype.kind}
@@ -198,7 +198,7 @@ def match(ids: Ids, known: Ids, base: int = 0) -> tuple[Int, str]:
 
     def changed(change: Callable[[str], str], texts: Sequence[list[str]]) -> list[list[str]]:
         """The texts of each side in another form; integers have one form."""
-        return [old if of.dtype.kind == "i" else list(map(change, old)) for of, old in zip(sides, texts, strict=True)]
+        return [old if ids.dtype.kind == "i" else list(map(change, old)) for ids, old in zip(sides, texts, strict=True)]
 
     mine, theirs = plain = changed(_plain, [side.astype(np.str_).tolist() for side in sides])
     if "i" in kinds:

@@ -23,7 +23,7 @@ from .regular import check_file
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-MAX_PIXELS = 50_000_000  # decoded they take 200 MB
+MAX_PIXELS = 50_000_000  # 200 MB decoded
 USED_BITS = 12  # a 16-bit image that uses no more of them may be white at 4,095 or at 65,535
 BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
 _OPENING = threading.Lock()  # all threads share the warning filters
@@ -87,8 +87,8 @@ def match_images(
     """The one of some files that belongs to every image id; arguments and errors as for ``find_images``."""
     at = files_of(files, image_ids, names)
     if len(lost := np.flatnonzero(at < 0)):
-        of, first = f"of the {len(at):,} images", str(image_ids[lost[0]])
-        what = f"{count_of(len(lost), f'{of} has', f'{of} have')} no unique file (first: "
+        scope, first = f"of the {len(at):,} images", str(image_ids[lost[0]])
+        what = f"{count_of(len(lost), f'{scope} has', f'{scope} have')} no unique file (first: "
         fix = f"give a folder with every image once (it has {files[0]}), or the names of the files in "
         fix += spell("captions", "FILE")
         raise BadInput(f"{what}{(names or {}).get(first, first)})", where=folder, fix=fix)
@@ -176,7 +176,7 @@ def _in_8_bits(file: Any, engine: Any) -> Any | None:
 
 
 def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
-    """An image with its header read. Warnings of Pillow are ignored: they are errors elsewhere, or harmless."""
+    """An image after reading its header; warnings of Pillow are errors elsewhere, or harmless."""
     with _OPENING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return engine.open(path, formats=FORMATS)

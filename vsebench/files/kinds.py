@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadInput, count_of
-from .textfile import shown
+from .textfile import format_field
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]  # records, or columns of equal length
 
@@ -43,15 +43,15 @@ def karpathy(document: Any) -> Rows | None:
 
 
 def _of_karpathy(image: Mapping[str, Any], coco: bool) -> dict[str, Any]:
-    said, ids = image.get("sentences"), image.get("sentids")
-    said = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+    sentences, ids = image.get("sentences"), image.get("sentids")
+    sentences = [one for one in sentences if isinstance(one, dict)] if isinstance(sentences, list) else []
     path = f"{image.get('filepath', '')}/{image.get('filename')}".lstrip("/")
     others = {name: value for name, value in image.items() if name not in ("sentences", "sentids", "filename")}
     record = {**others, "image": image.get("cocoid" if coco else "filename"), "file_name": path}
     if coco:
-        stated = ids if isinstance(ids, list) and len(ids) >= len(said) else [None] * len(said)
-        record["caption_id"] = [one.get("sentid", stated[k]) for k, one in enumerate(said)]
-    return {**record, "captions": [one.get("raw") for one in said]}
+        stated = ids if isinstance(ids, list) and len(ids) >= len(sentences) else [None] * len(sentences)
+        record["caption_id"] = [one.get("sentid", stated[k]) for k, one in enumerate(sentences)]
+    return {**record, "captions": [one.get("raw") for one in sentences]}
 
 
 def annotated(document: Any) -> Rows | None:
@@ -64,8 +64,13 @@ def annotated(document: Any) -> Rows | None:
         if isinstance(found, list):
             listed = document.get(others)
             known = {str(one.get(name)): one for one in listed or () if isinstance(one, dict)} if listed else {}
-            of = {own: {k: v for k, v in one.items() if k in ("file_name", "split")} for own, one in known.items()}
-            return [{**of.get(str(one.get(key)), {}), **one} if isinstance(one, dict) else one for one in found]
+            known_fields = {
+                key_value: {k: v for k, v in one.items() if k in ("file_name", "split")}
+                for key_value, one in known.items()
+            }
+            return [
+                {**known_fields.get(str(one.get(key)), {}), **one} if isinstance(one, dict) else one for one in found
+            ]
     return None
 
 
@@ -73,8 +78,8 @@ def by_image(document: Any) -> Rows | None:
     """Captions, one or a list, by image."""
     if not isinstance(document, dict) or not document:
         return None
-    lists = [[said] if isinstance(said, str) else said for said in document.values()]
-    fits = all(isinstance(said, list) and all(isinstance(one, str) for one in said) for said in lists)
+    lists = [[captions] if isinstance(captions, str) else captions for captions in document.values()]
+    fits = all(isinstance(captions, list) and all(isinstance(one, str) for one in captions) for captions in lists)
     return {"image": list(document), "captions": lists} if fits else None
 
 
@@ -123,7 +128,7 @@ def with_ids(lines: Sequence[str]) -> Rows | None:
     numbered = len(given) > 1 and first in ({0}, {1})  # the lines are counted
     texts = [found[2] for found in numbers if found] if numbered else given
     if all(map(_BESIDE_ID.fullmatch, texts)) or all(map(_BESIDE_ID.fullmatch, given)):
-        what = f"every line begins or ends with an id without a tab, comma or bar after it: {shown(given[0])}"
+        what = f"every line begins or ends with an id without a tab, comma or bar after it: {format_field(given[0])}"
         raise BadInput(
             what, fix=f"write the id, a tab and the caption; or write the column names in the first line: {LAYOUT}"
         )
@@ -160,14 +165,14 @@ def by_query(document: Any) -> Rows | None:
     whole: list[tuple[str | None, Any]] = [(None, document)]
     for direction, queries in [(d, document[d]) for d in stated] or whole:
         if not isinstance(queries, Mapping) or not queries:
-            raise BadInput(f"{direction} is {shown(queries)}, not a mapping of queries to items")
+            raise BadInput(f"{direction} is {format_field(queries)}, not a mapping of queries to items")
         if len(named := {str(query).strip(): query for query in queries}) < len(queries):
             twice = next(query for query in queries if named[str(query).strip()] is not query)
             raise BadInput(f"has the key '{twice}' twice", fix="keep one list per query")
         for query, items in queries.items():
             if isinstance(items, str) or not hasattr(items, "__len__"):
                 raise BadInput(
-                    f"query '{query}' has {shown(items)}, which is neither a list of ids nor items with numbers"
+                    f"query '{query}' has {format_field(items)}, which is neither a list of ids nor items with numbers"
                 )
             for place, item in enumerate(items if len(items) else (NOT_GIVEN,), 1):
                 number = items[item] if isinstance(items, Mapping) and len(items) else NOT_GIVEN
@@ -184,7 +189,7 @@ def predicted(document: Any, wanted: Sequence[str] = ()) -> Rows | None:
         wanted: the subset or the split that is read, or both.
 
     Raises:
-        BadInput: several subsets or splits, which are separate test sets, or not the requested one.
+        BadInput: several subsets or splits (separate test sets), or not the requested one.
     """
     document = document if isinstance(document, Mapping) else {}
     found = {subset: splits for subset, splits in document.items() if subset != "mteb_model_meta"}
@@ -213,7 +218,7 @@ def searched(document: Any) -> Rows | None:
     for at, record in enumerate(document, 1):
         found = record.get("results") if isinstance(record, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-            raise BadInput(f"record {at} has {shown(found)}, not a list of results")
+            raise BadInput(f"record {at} has {format_field(found)}, not a list of results")
         for one in found or [dict[str, Any]()]:
             item, number = one.get("corpus_id", NOT_GIVEN), one.get("score", NOT_GIVEN)
             for name, value in zip(out, (record.get("query_id"), item, number, at), strict=True):
@@ -239,20 +244,20 @@ def trec(places: Mapping[int, Mapping[str, int]]) -> Callable[[Sequence[str]], R
         first = next(line for line in lines if line.strip())
         mark = next((mark for mark in (None, "\t", ",") if len(first.split(mark)) in places), None)
         width = len(first.split(mark))
-        of = places.get(width, {})
-        columns: list[list[str]] = [[] for _ in of]
+        columns_by_role = places.get(width, {})
+        columns: list[list[str]] = [[] for _ in columns_by_role]
         known: dict[str, str] = {}  # ids and ranks repeat: one text in memory of each
         for number, line in enumerate(lines, 1):
             cells = line.split(mark)
-            if len(cells) != width or not of:
+            if len(cells) != width or not columns_by_role:
                 if not line.strip():
                     continue
-                expected = width if of else " or ".join(", ".join(map(str, places)).rsplit(", ", 1))
+                expected = width if columns_by_role else " or ".join(", ".join(map(str, places)).rsplit(", ", 1))
                 what = f"line {number:,} has {count_of(len(cells), 'column')}, expected {expected}"
                 raise BadInput(f"{what}: {' '.join(cells)[:80]!r}")
-            for column, (field, at) in zip(columns, of.items(), strict=True):
+            for column, (field, at) in zip(columns, columns_by_role.items(), strict=True):
                 column.append(cells[at] if field == "number" else known.setdefault(cells[at], cells[at]))
-        return dict(zip(of, columns, strict=True))
+        return dict(zip(columns_by_role, columns, strict=True))
 
     return trec
 
@@ -302,9 +307,9 @@ class Kind:
         words: what a file holds, for messages.
         fix: how to write such a file.
         fields: the usual names of each field, in lower case; the first that a file has is taken.
-        needs: a text with all fields of one of these in its first line is a table of this kind.
-        documents: layouts of JSON documents other than lists of records.
-        lines: the layout of a text without column names, or None.
+        needs: a file is a table of this kind if its first line has all fields of one of these groups.
+        documents: layouts of JSON documents that are no list of records.
+        lines: the layout of a text that names no columns; None if there is none.
         alone: fields that may be the only column of a table.
         wide: names of columns that stand for several captions; the field ``wide`` has all of them.
         marks: what separates the columns of a table; the first that the first line has.

@@ -19,7 +19,7 @@ from ..types import Ids
 from .formats import Format, array_suffixes, expect, sniff
 from .ids import AS_STRINGS, as_ids, as_strings
 from .raw import FLOATS, Array, Holds, Member, Raw
-from .regular import MAPPED, unpickle
+from .regular import SAVE_NPY, unpickle
 
 _TEXT_LIKE = ("str", "bytes", "object")
 
@@ -105,16 +105,16 @@ SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities",
 
 
 Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
-OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
-OF_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
-OF_QUERIES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
-# Names of arrays that are not vectors.
+BOTH_SIDES: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
+IMAGE_TEXT_SIDES = ((IMAGES, IMAGE_IDS, "images"), (TEXTS, TEXT_IDS, "texts"))  # their vectors, ids, and what they are
+QUERY_CORPUS_SIDES = ((QUERY_VECTORS, QUERY_IDS, "queries"), (CORPUS_VECTORS, CORPUS_IDS, "corpus items"))
+# Names of arrays that are no vectors.
 _NAMED = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT, QUERY_IDS, CORPUS_IDS)
 IDS = (*(name for field in _NAMED for name in field.names), "ids", "id", "keys")
 _BESIDE = (*IDS, *CAPTIONS.names)
 _VECTORS = tuple(name for field in (IMAGES, TEXTS, QUERY_VECTORS, CORPUS_VECTORS) for name in field.names)
 _PART = re.compile(r"(.+?)[/_](?:batch_)?[0-9]{1,9}")  # of an array, and its number
-MIN_PARTS = 4  # vectors, each under its id
+MIN_PARTS = 4  # with at least so many vectors, the names of arrays are their ids
 
 
 _SUFFIX = re.compile(rf"_?(?:{'|'.join(_FORMS)})s?$")
@@ -127,7 +127,7 @@ def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
 
 
 def names_beside(member: Member, members: Sequence[Member], field: Field) -> list[Field]:
-    """The names that serve as ids if a side has no others: distinct strings, as many as an array has rows."""
+    """Names used as ids if a side has no ids: different strings, as many as the rows of an array."""
     stem = _SUFFIX.sub("", member.base)
     usual = (f"{member.base}_names", f"{stem}_names", *(NAMES if field is IMAGE_IDS else ()), "names")
     found = (m for name in usual for m in members if m.base == name)
@@ -164,7 +164,7 @@ class ArrayFile:
             raise UsageError(what, where=self.path, fix="leave it out")
 
     def only(self, matrices: Sequence[Member], field: Field, fix: str | None = None) -> Member:
-        """The only one of some arrays; raises BadInput for none or several."""
+        """The only one of some arrays; raises BadInput if there is none, or several."""
         if len(matrices) == 1:
             return matrices[0]
         named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"
@@ -174,7 +174,7 @@ class ArrayFile:
 
 
 def gathered(members: list[Member]) -> list[Member]:
-    """The arrays of a file; several may be parts of one.
+    """The arrays of a file; numbered parts of one array are joined.
 
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
     The entries of a list (``/``) are items with several vectors each if they have not as many rows in all as there are
@@ -272,7 +272,7 @@ def read_array(
         key: the name that the user gave.
         matrix: the array has two dimensions; else any number, and without a usual name two or more.
         load: reads the array; by default ``floats``.
-        ids: the usual names of its ids, see ``OF_BOTH``.
+        ids: the usual names of its ids, see ``BOTH_SIDES``.
         captions: as for ``stored``.
 
     Raises:
@@ -304,7 +304,7 @@ def read_array(
 def stored(
     file: ArrayFile,
     arrays: Sequence[Member],
-    ids: Ids3 = OF_BOTH,
+    ids: Ids3 = BOTH_SIDES,
     load: Callable[[Member, Path], Array] | None = None,
     captions: bool = False,
 ) -> Raw:
@@ -326,7 +326,7 @@ def stored(
     ]
     strings = pick_strings(members, CAPTIONS) if captions else None
     used = [*arrays, *(m for m in (*found, strings) if m is not None)]
-    require(sum(m.nbytes for m in used), path, MAPPED)
+    require(sum(m.nbytes for m in used), path, SAVE_NPY)
     rest = [m for m in members if not any(m is u for u in used)]
     if captions:
         note(*(m.note for m in used), f"ignored arrays: {describe(rest)}" if rest else "")

@@ -46,8 +46,8 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
             raise
         except ImportError as error:
             missing = f"{what} cannot be loaded ({first_line(error)})"
-            raise MissingPackage(missing, fix="install the package that is named, with pip") from error
-        except Exception as error:  # the libraries raise many classes of errors about files, names and networks
+            raise MissingPackage(missing, fix="install the missing package with pip") from error
+        except Exception as error:  # the libraries raise errors of many classes about files, names and networks
             lines = str(error).strip().splitlines() or [type(error).__name__]
             why: str | None = " ".join(line.strip() for line in lines[: 1 + lines[0].endswith(":")])[:200]
             if from_here and not local:
@@ -107,8 +107,8 @@ class _Recorder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record; the report of transformers on names of weights is that of ``weights.compared``."""
-        if "LOAD REPORT" not in (messages := record.getMessage()):
-            self.messages.append(messages)
+        if "LOAD REPORT" not in (said := record.getMessage()):
+            self.messages.append(said)
 
 
 @contextlib.contextmanager
@@ -126,7 +126,7 @@ def _recorded(what: str) -> Iterator[None]:
     finally:
         for logger, before in zip(loggers, handlers, strict=True):
             logger.handlers = before
-    messages = [*recorder.messages, *(str(w.message) for w in raised if w.category is UserWarning)]
+    messages = [*heard.messages, *(str(w.message) for w in raised if w.category is UserWarning)]
     warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in messages if _OF_WEIGHTS.search(text)))
 
 

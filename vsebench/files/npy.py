@@ -19,7 +19,7 @@ from ..errors import BadInput
 from .arrow_tables import read_columns
 from .ids import id_array
 from .raw import Array, Member, dtype_name
-from .regular import REWRITE_FIX, reading, unpickle
+from .regular import WRITE_AGAIN, reading, unpickle
 
 _SHARDS = {"img_emb": "image_embeddings", "text_emb": "text_embeddings"}  # folders of clip-retrieval, and their arrays
 _IMAGE = ("image_id", "image_ids", "image_path", "img_path", "file_path", "file_name", "filename")
@@ -90,9 +90,9 @@ def _header(stream: IO[bytes], size: int, path: Path, what: str) -> tuple[tuple[
     shape, _, dtype = read(stream)
     declared, held = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if not dtype.hasobject and (declared != held or min(shape, default=0) < 0):  # pickles have no fixed size
-        of = f"{what} declares shape {shape} {dtype_name(dtype)} ({declared:,} bytes)"
+        declares = f"{what} declares shape {shape} {dtype_name(dtype)} ({declared:,} bytes)"
         why = "truncated" if held < declared else "damaged, or several arrays in one file"
-        raise BadInput(f"{of} but holds {held:,} bytes of data: {why}", where=path, fix=REWRITE_FIX)
+        raise BadInput(f"{declares} but holds {held:,} bytes of data: {why}", where=path, fix=WRITE_AGAIN)
     return shape, dtype
 
 

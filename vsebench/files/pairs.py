@@ -11,10 +11,23 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, NONE, ONE_WAY, QUERIES, QUERIES_OF, Both, Direction, Float, Ids, Int, Side, TestSet
-from .ids import MBEIR, match, numbered
+from ..types import (
+    DIRECTIONS,
+    NO_INDICES,
+    ONE_WAY,
+    QUERIES,
+    QUERIES_OF,
+    Both,
+    Direction,
+    Float,
+    Ids,
+    Int,
+    Side,
+    TestSet,
+)
+from .ids import MBEIR_BASES, match, numbered
 from .kinds import KINDS
-from .raw import shown
+from .raw import format_id
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,7 @@ class Kind:
         state: how to give the direction.
         needed: a pair without a number is refused.
         listed: the pairs of a query are a ranking, best first.
-        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.scope``.
+        bare: numbers mean nothing, pairs may repeat, and queries may be left out, see ``Pairs.queries_from``.
     """
 
     records: str
@@ -87,14 +100,14 @@ class Pairs:
         item: (pair,) int64, the index in ``items``; -1 for an item that is not in the gallery of a split.
         given: (given,) int64, the queries that are given, with and without pairs.
         number: (pair,) float64; None if no pair has one.
-        rank: (pair,) int64, if a file states ranks.
+        rank: (pair,) int64, where a file states ranks.
         where: the file, for messages.
         format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
         ended: how many lists end with -1.
-        notes: what was decided, one sentence each.
+        notes: decisions made in reading, one sentence each.
         doubt: why the lists may be in another order; empty if nothing says so.
         of_corpus: its columns are called query and corpus or document, not image and text.
-        scope: ``all`` if the items are for every query, ``rows`` if queries are row numbers, from 0.
+        queries_from: ``all`` if every query has these items, ``rows`` if queries are row numbers, from 0.
     """
 
     kind: Kind
@@ -111,12 +124,12 @@ class Pairs:
     ended: int = 0
     notes: tuple[str, ...] = ()
     doubt: str = ""
-    scope: str = ""
+    queries_from: str = ""
     of_corpus: bool = False
 
     @property
     def grade(self) -> Float:
-        """(pair,) float64 numbers, 1 by default."""
+        """(pair,) float64 numbers, 1 if there are none."""
         return np.ones(len(self.query)) if self.number is None else self.number
 
 
@@ -146,8 +159,8 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
         queries, items = pairs.queries[pairs.query], pairs.items[pairs.item]
         _refuse_mostly_unknown(items, item[pairs.item], queries, sides[1], test.name, pairs.where)
         if len(lost):
-            of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
-            counted = count_of(len(lost), f"{of} is", f"{of} are")
+            scope = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
+            counted = count_of(len(lost), f"{scope} is", f"{scope} are")
             notes.append(
                 f"{test.way(direction)}: {counted} not in the split and left out (first: {pairs.queries[lost[0]]})"
             )
@@ -161,7 +174,7 @@ def place(pairs: Pairs, test: TestSet, strict: bool = False) -> Pairs:
     )  # fmt: skip
     twice = pairs.kind.listed and len(placed.given) < int((query >= 0).sum())
     merged = any(len(np.unique(at[at >= 0])) < int((at >= 0).sum()) for at in (query, item))  # 7 and 007, NFC and NFD
-    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if merged else NONE
+    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if merged else NO_INDICES
     if twice or len(np.unique(found)) < len(found):
         what = f"has {'a list' if twice else 'a pair'} twice, in two spellings of an id"
         raise BadInput(what, where=pairs.where, fix="give every pair once")
@@ -183,13 +196,13 @@ def fits(pairs: Pairs, direction: Direction, test: TestSet) -> float:
 
 
 def _matched(pairs: Pairs, sides: Both[Side]) -> list[tuple[Int, str]]:
-    """The places of queries and items on two sides, and how ids were changed to find them; row numbers are not ids."""
-    of = zip((pairs.queries, pairs.items), sides, MBEIR, strict=True)
-    return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in of]
+    """Positions of queries and items on two sides, and the changes made to find them; row numbers are not ids."""
+    sides_of_pairs = zip((pairs.queries, pairs.items), sides, MBEIR_BASES, strict=True)
+    return [match(ids, side.ids, 0 if side.numbered else base) for ids, side, base in sides_of_pairs]
 
 
 def _direction(pairs: Pairs, test: TestSet) -> Direction:
-    """The direction that the pairs state, or that their ids fit."""
+    """The direction stated by the pairs, or the direction that their ids fit."""
     found = {direction: fits(pairs, direction, test) for direction in DIRECTIONS}
     if test.one_way and pairs.direction in (None, DIRECTIONS[0], ONE_WAY):
         if found["i2t"] < 0.5 < found["t2i"]:
@@ -230,20 +243,20 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
     """Refuse retrieved lists of queries, or with items, that the split does not have."""
     lost = pairs.given[query[pairs.given] < 0]
     if len(lost):
-        of = f"of the {len(pairs.given):,} query ids"
+        scope = f"of the {len(pairs.given):,} query ids"
         raise BadInput(
-            f"{test.way(direction)}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{test.name}' "
-            f"(first: {shown(pairs.queries[lost[0]])})",
+            f"{test.way(direction)}: {count_of(len(lost), f'{scope} is', f'{scope} are')} not in split '{test.name}' "
+            f"(first: {format_id(pairs.queries[lost[0]])})",
             where=pairs.where,
             fix=f"leave them out or give the right {spell('split')}",
         )
     unknown = np.flatnonzero(item[pairs.item] < 0)
     if len(unknown):
-        of, first = f"of the {len(pairs.given):,} lists", unknown[0]
+        scope, first = f"of the {len(pairs.given):,} lists", unknown[0]
         lists = len(np.unique(pairs.query[unknown]))
-        named = f"first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]}"
+        named = f"first: item {format_id(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]}"
         raise BadInput(
-            f"{test.way(direction)}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split "
+            f"{test.way(direction)}: {count_of(lists, f'{scope} holds', f'{scope} hold')} items that are not in split "
             f"'{test.name}' ({named})",
             where=pairs.where,
             fix="rank only the items of the split",
@@ -254,13 +267,17 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, t
         raise BadInput(what, where=pairs.where, fix="leave out the -1 padding")
 
 
-def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Side, split: str, where: str) -> None:
-    """Refuse ids (items ``of`` some queries) if the split lacks most of them."""
+def _refuse_mostly_unknown(ids: Ids, at: Int, known: Ids | None, side: Side, split: str, where: str) -> None:
+    """Raise BadInput if the split lacks most of the ids."""
     lost = int((at < 0).sum())
     if 2 * lost > len(at):
-        first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
+        first = f"{ids[at < 0][0]}{'' if known is None else f' of query {known[at < 0][0]}'}"
         what = f"{lost:,} of {len(at):,} {side.name} ids are not in split '{split}' (first: {first})"
-        if side.ids.dtype.kind == "i" and ids.dtype.kind == "U" and numbered(ids[at < 0], MBEIR[1]).dtype.kind == "i":
+        if (
+            side.ids.dtype.kind == "i"
+            and ids.dtype.kind == "U"
+            and numbered(ids[at < 0], MBEIR_BASES[1]).dtype.kind == "i"
+        ):
             what += ", also not as the numbers that M-BEIR saves" * (not side.numbered)
         fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
         if side.numbered and side.name in QUERIES:

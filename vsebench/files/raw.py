@@ -32,7 +32,7 @@ class Member:
         dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
         nbytes: memory that loading takes; 0 when the array is mapped from the file.
         load: reads the array, (shape), as stored; bfloat16 is converted to float32.
-        note: what was decided in reading it, one sentence.
+        note: a decision made in reading it, one sentence.
         sources: the files that have it, where these are not the file itself.
     """
 
@@ -130,7 +130,7 @@ class Raw:
         return self.sources[0]
 
 
-CHUNK_NUMBERS = 1 << 20  # numbers that a thread checks together, so that a memory-mapped file is never copied
+CHUNK_NUMBERS = 1 << 20  # checked at a time by a thread, so that a memory-mapped file is never copied
 
 
 def check_vectors(
@@ -147,10 +147,10 @@ def check_vectors(
         if array.dtype.kind != "f":
             raise BadInput(f"{side} array has dtype {array.dtype}, expected floats", where=where, fix="save float32")
         if array.ndim == 3:
-            (n, regions, dim), of = array.shape, f"{side}s" if sides[0] == "image" else "rows"
+            (n, regions, dim), name = array.shape, f"{side}s" if sides[0] == "image" else "rows"
             raise BadInput(
                 f"{side} array has shape {array.shape}: {regions} vectors of {dim} dimensions for each of {n} "
-                f"{of}. These are region (or token) features, the input of a model, and not embeddings",
+                f"{name}. These are region (or token) features, the input of a model, and not embeddings",
                 where=where,
                 fix=f"save one vector per row (join batches), or give the scores of the model with {spell('scores')}",
             )
@@ -219,14 +219,14 @@ def check_scores(scores: Array, where: Path) -> None:
 
 
 def _row(side: str, row: int, ids: Ids | None) -> str:
-    return f"{side} row {row}" + (f" (id {shown(ids[row])})" if ids is not None and row < len(ids) else "")
+    return f"{side} row {row}" + (f" (id {format_id(ids[row])})" if ids is not None and row < len(ids) else "")
 
 
 def _such(count: int) -> str:
     return f" ({count:,} such rows)" if count > 1 else ""
 
 
-def shown(name: object) -> str:
+def format_id(name: object) -> str:
     """An id or another value of a file for a message, cut to 60 characters."""
     text = str(name)
     return text if len(text) <= 60 else text[:59] + "…"

@@ -31,9 +31,9 @@ from .members import (
     IDS,
     IMAGE_IDS,
     IMAGE_OF_TEXT,
+    IMAGE_TEXT_SIDES,
     IMAGES,
-    OF_QUERIES,
-    OF_SIDES,
+    QUERY_CORPUS_SIDES,
     QUERY_IDS,
     SCORES,
     TEXT_IDS,
@@ -63,9 +63,9 @@ _BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
 Sides = tuple[tuple[Field, Field, str], tuple[Field, Field, str]]
 _MASK = re.compile(r"(?<!image_)masks?$|^(valid|exists)$")
 _COUNTS = ("lengths", "caption_lengths", "num_captions", "n_captions", "caption_counts", "counts")
-# The image ids of a file of texts say which image each text belongs to.
-_OWNERS: dict[Sides, tuple[Field, ...]] = {OF_SIDES: (IMAGE_OF_TEXT, IMAGE_IDS), OF_QUERIES: ()}
-_NAMES = {OF_SIDES: ("image", "text"), OF_QUERIES: QUERIES}
+# The image ids of a file of texts are those of the images they belong to.
+_OWNERS: dict[Sides, tuple[Field, ...]] = {IMAGE_TEXT_SIDES: (IMAGE_OF_TEXT, IMAGE_IDS), QUERY_CORPUS_SIDES: ()}
+_NAMES = {IMAGE_TEXT_SIDES: ("image", "text"), QUERY_CORPUS_SIDES: QUERIES}
 
 
 def _vectors_as_text() -> str:
@@ -120,7 +120,11 @@ def read_scores(path: StrPath, *, key: str | None = None) -> Raw:
     file = opened(Path(path))
     named = {m.base for m in file.members} if file.kind.arrays is not None else set()
     of_queries = any(named & {*field.names} for field in (QUERY_IDS, CORPUS_IDS))
-    sides = OF_SIDES if any(named & {*field.names} for field in (IMAGE_IDS, TEXT_IDS)) or not of_queries else OF_QUERIES
+    sides = (
+        IMAGE_TEXT_SIDES
+        if any(named & {*field.names} for field in (IMAGE_IDS, TEXT_IDS)) or not of_queries
+        else QUERY_CORPUS_SIDES
+    )
     ids = (sides[0][1:2], sides[1][1:2], _OWNERS[sides][:1])
     return replace(read_array(Path(path), SCORES, fix, key=key, ids=ids, captions=True), sides=_NAMES[sides])
 
@@ -187,17 +191,17 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         )
     _refuse_mask(members, images, texts, path)
     described = _encoder(members)
-    common, ids, bare = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
+    common, ids, named_sides = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
     for array, field, side in ((images, ids_of_first, one), (texts, ids_of_second, other)):
         fields: Sequence[Field] = ids_beside(array, field)
         known = any(pick(members, one, path, beside=images) for one in fields)
         if common is not None and (common.size,) == array.shape[:1] and not known:
-            fields, bare = (_BARE_IDS,), [*bare, side]
+            fields, named_sides = (_BARE_IDS,), [*named_sides, side]
         elif not known:
             fields = names_beside(array, members, field)
         ids.append(fields)
-    if common is not None and bare:
-        note(f"'{common.name}' holds the ids of the {' and '.join(bare)}", weight="detail")
+    if common is not None and named_sides:
+        note(f"'{common.name}' holds the ids of the {' and '.join(named_sides)}", weight="detail")
     raw = stored(file, [images, texts, *described], (ids[0], ids[1], _OWNERS[sides][:1]), captions=True)
     encoder = _encoded_by(described[0]) if described else ""
     return replace(raw, arrays=(raw.values, floats(texts, path)), encoder=encoder, sides=_NAMES[sides])
@@ -206,9 +210,9 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
 def _sides(members: Sequence[Member], image_key: str | None, text_key: str | None) -> Sides:
     """The sides of the rows: queries and a corpus if arrays have both names and none has the name of images."""
     named = {m.base for m in members if len(m.shape) > 1 and m.dtype in FLOATS}
-    keys = zip(OF_QUERIES, (image_key, text_key), strict=True)
+    keys = zip(QUERY_CORPUS_SIDES, (image_key, text_key), strict=True)
     fits = all(named & {*field.names} and key in (None, *field.names) for (field, *_), key in keys)
-    return OF_QUERIES if fits and not named & {*IMAGES.names} else OF_SIDES
+    return QUERY_CORPUS_SIDES if fits and not named & {*IMAGES.names} else IMAGE_TEXT_SIDES
 
 
 def _refuse_mask(members: Sequence[Member], images: Member, texts: Member, path: Path) -> None:
@@ -238,7 +242,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
     fix = "add the column modality, image or text, or " * file.kind.table + f"name them with {flags}"
     if texts is None and not holds_both(file):
         fix += ", or give the file of the text vectors after the file of the image vectors"
-    if any(m.base in field.names for m in file.members for field, *_ in OF_QUERIES):
+    if any(m.base in field.names for m in file.members for field, *_ in QUERY_CORPUS_SIDES):
         fix += ", or save queries as query_embeddings and their corpus as corpus_embeddings"
     if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
         fix = f"give a score matrix with {spell('scores')}, or {fix}"
@@ -247,7 +251,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
 
 
 def _encoder(members: Sequence[Member]) -> list[Member]:
-    """The name of the model that ``vsebench encode`` writes beside the vectors, or None."""
+    """The model of the vectors as stored by ``vsebench encode``, if it is stored."""
     found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.nbytes < 1 << 20)
     return list(found)[:1]
 
@@ -256,11 +260,11 @@ def _encoded_by(member: Member) -> str:
     """The choices of the model for a signature, with a note on it; empty if ``vsebench encode`` did not write it."""
     try:
         about = json.loads(str(member.load()))
-        said = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
+        model = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
         choices = encoder_field(dict(about.get("choices", {})))
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    note(said)
+    note(model)
     return choices
 
 
@@ -288,7 +292,7 @@ def group(
 
     Args:
         files: with the name of the system, if one was given.
-        alone: whether a file is a system for another reason than that it has both sides.
+        alone: whether a file is a system for another reason than having both sides.
 
     Raises:
         BadInput: a file of one side has no other of one side behind it; shards of a table; or as ``holds_both``.
@@ -318,7 +322,7 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
 
     Args:
         images, texts: the files.
-        image_key, text_key: names of the arrays, unless they have usual names or are the only matrix.
+        image_key, text_key: the names of the arrays, if they are not the usual ones or the only matrix.
 
     Raises:
         BadInput: a file is not readable, holds the other side, or it is not clear which array is meant.

@@ -49,7 +49,7 @@ FORMS: dict[str, str] = {
     "row, with or without an array of scores or distances next to it (`np.savez('run.npz', I=I, D=D)`)",
 }
 FORMATS = {"trec": "trec", "by_query": "eccv-json", "triples": "eccv-json"}  # by the layout of records
-END = "-1"  # an index writes it after the last item it found
+END_OF_LIST = "-1"  # an index writes it after the last item found
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
@@ -61,7 +61,7 @@ class _Source:
         where: the file, for messages.
         kind: what its pairs say.
         order: what orders the items of lists that have scores and ranks.
-        both: the direction of a table with ids of images and of captions that states none.
+        both: the direction of a table with ids of images and of captions, if none is stated.
         format: of the pairs.
     """
 
@@ -85,12 +85,12 @@ def read_pairs(
     Args:
         given: a path; a mapping from queries to items or to items with numbers, or of such mappings by direction; a
             list of (query, item) or (query, item, number), or of mappings with these fields.
-        direction: of the queries; None to read it from the file or its ids.
+        direction: of the queries; None if the file or its ids say it.
         kind: what the pairs say.
         where: of a value in memory, for messages.
         order: ``rank`` orders lists by the rank column alone; ``docid-desc`` rounds scores to float32, and orders
             equal ones by descending ids.
-        both: the direction in which a table with ids of images and of captions is read if it states none.
+        both: the direction in which a table with ids of images and of captions is read, if none is stated.
         part: of a file with the predictions of several test sets: the subset or the split, or both.
 
     Raises:
@@ -180,7 +180,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     """The pairs of records, in one direction; lists keep their order."""
     import pandas as pd
 
-    found, scope = _addressed(found, source)
+    found, addressed_by = _addressed(found, source)
     direction, columns = _columns(found, direction, source)
     kind, most = source.kind, float(np.finfo(np.float64 if source.kind.listed else np.float32).max)
     if columns["items"]:
@@ -196,7 +196,7 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     numbers = [NOT_GIVEN] * len(found) if columns["number"] is None else found[columns["number"]].tolist()
     given = np.array([number is not NOT_GIVEN for number in numbers], bool)
     values = np.array([_number(number, kind) if number is not NOT_GIVEN else 1.0 for number in numbers], np.float64)
-    end = items.index(END) if END in items and kind.listed else -1
+    end = items.index(END_OF_LIST) if END_OF_LIST in items and kind.listed else -1
     with np.errstate(invalid="ignore"):
         bad = ~(np.abs(values) <= most) & (item != end)
     _refuse_cell(bad, numbers, kind.number, "a finite number", (found, items, item, queries, query))
@@ -229,13 +229,13 @@ def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Sourc
     return Pairs(
         kind, direction, _ids(queries, source.where), _ids(items, source.where), of_query, of_item,
         np.arange(len(queries)), number if given.any() else None, rank if ranks is not None else None,
-        source.where, source.format, ended, notes=notes, doubt=doubt, scope=scope,
+        source.where, source.format, ended, notes=notes, doubt=doubt, queries_from=addressed_by,
         of_corpus=bool(_CORPUS.match(str(columns["item"]).lower())),
     )  # fmt: skip
 
 
 def _addressed(found: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, str]:
-    """Records with a column of queries, and the ``Pairs.scope`` of records without one."""
+    """Records with a column of queries, and ``Pairs.queries_from``."""
     named = KINDS[source.kind.records].find(found)
     if source.kind.bare and "neg_cand_list" in found:
         what = "holds neg_cand_list, the hard negatives of training, which are not candidates (M-BEIR)"
@@ -425,14 +425,14 @@ def _in_order(
     return used.copy(), ended, tuple(f"{Path(source.where).name}: {note}" for note in notes), doubt
 
 
-def _ended_early(lists: pd.DataFrame, end: int) -> Any:
-    """The queries whose lists have the item ``end`` before another one."""
+def _before_others(lists: pd.DataFrame, end: int) -> Any:
+    """The queries with lists that go on after the item ``end``."""
     after = lists.groupby("query", sort=False)["item"].shift(-1)
     return lists.loc[(lists["item"] == end) & after.notna() & (after != end), "query"]
 
 
 def _number(value: Any, kind: Kind) -> float:
-    """The number of a pair, NaN if it is none; true and false are grades of 1 and 0."""
+    """The number of a pair, NaN if it is not a number; true and false are grades of 1 and 0."""
     if kind is JUDGED and isinstance(value, str) and value.strip().lower() in _BOOLEANS:
         return _BOOLEANS[value.strip().lower()]
     try:
@@ -442,7 +442,7 @@ def _number(value: Any, kind: Kind) -> float:
 
 
 def _name(value: Any) -> str | None:
-    """An id as text, an integral float as an integer; None for anything else."""
+    """An id as text (integral floats as integers), or None if the value is not an id."""
     if isinstance(value, str):
         return value.strip()
     if type(value) is int:  # most ids: the checks below take long
@@ -452,7 +452,7 @@ def _name(value: Any) -> str | None:
 
 
 def _rank(value: Any) -> int | None:
-    """A rank; None for anything but an integer."""
+    """A rank, or None if the value is not an integer."""
     try:
         rank, exact = int(value), float(value)
     except (TypeError, ValueError, OverflowError):

@@ -21,7 +21,7 @@ from .arrow_tables import plain_columns, say_shard, shards_of
 from .formats import expect, sniff
 from .kinds import KINDS, Kind, Rows
 from .regular import is_folder, remembered
-from .textfile import TEXTS, parse_document, read_text, shown, text_lines
+from .textfile import TEXTS, format_field, parse_document, read_text, text_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ _DOCUMENT = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
 # 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
 _NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
 _NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
-EXACT = 1 << 53  # up to which every integer is a float; larger ones are names
+MAX_EXACT_INTEGER = 1 << 53  # float64 holds all integers up to it; larger ones are read as names
 
 
 @remembered
@@ -49,13 +49,13 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
         BadInput: the file is unreadable, malformed (with the line), or of another kind.
         MissingPackage: a table without the package that reads it.
     """
-    path, of = Path(path), KINDS[kind]
+    path, layout = Path(path), KINDS[kind]
     if not is_folder(path):
         say_shard(path)
-        return of_file(path, of)
+        return of_file(path, layout)
     if not (shards := shards_of(path)):
-        raise BadInput("this is a folder", where=path, fix=f"give the file with the {of.words}")
-    tables = [of_file(shard, of) for shard in shards]
+        raise BadInput("this is a folder", where=path, fix=f"give the file with the {layout.words}")
+    tables = [of_file(shard, layout) for shard in shards]
     for shard, table in zip(shards, tables, strict=True):
         if list(table) != list(tables[0]):
             what = f"has the columns {', '.join(table)}, and {shards[0].name} {', '.join(tables[0])}"
@@ -64,14 +64,14 @@ def records(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     return frame(columns, path, "row {}", layout=tables[0].attrs["layout"])
 
 
-def of_file(path: Path, of: Kind) -> pd.DataFrame:
+def of_file(path: Path, layout: Kind) -> pd.DataFrame:
     """The records of one file, also of a shard; see ``records``."""
     found = sniff(path)
     if found.name in ("parquet", "arrow"):
         found.require(path)
         return frame(plain_columns(path), path, "row {}")
-    expect(path, found, found.name in TEXTS, f"a file of {of.words}", of.fix)
-    return of_text(read_text(path, of.words), of, os.fspath(path))
+    expect(path, found, found.name in TEXTS, f"a file of {layout.words}", layout.fix)
+    return of_text(read_text(path, layout.words), layout, os.fspath(path))
 
 
 def of_text(text: str, kind: Kind, where: str) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def of_document(document: Any, kind: Kind, where: str) -> pd.DataFrame:
     if isinstance(listed, list) and (not listed or isinstance(listed[0], dict)):
         refuse_other(listed, where, "record {}")
         return frame(listed, where, "record {}")
-    what = f"JSON, but {shown(document)}"
+    what = f"JSON, but {format_field(document)}"
     if isinstance(document, dict):
         what = f"a JSON object with the fields {', '.join(list(document)[:8]) or '(none)'}"
     raise BadInput(f"not a file of {kind.words}: {what}", where=where, fix=kind.json or kind.fix)
@@ -158,7 +158,7 @@ def refuse_other(listed: Any, where: str, at: str, index: Sequence[int] | None =
         else None
     )
     if row is not None:
-        what = f"a JSON object is expected, found {shown(listed[row])}"
+        what = f"a JSON object is expected, found {format_field(listed[row])}"
         place = at.format(row + 1 if index is None else index[row])
         raise BadInput(what, where=f"{where}: {place}", fix="write one JSON object per record")
 
@@ -187,14 +187,14 @@ def _table(text: str, mark: str, where: str) -> pd.DataFrame:
             if not names:
                 names = [value.strip() for value in values]
                 if twice := [name for name in names if name and names.count(name) > 1]:
-                    what = f"names column '{twice[0]}' twice"
+                    what = f"has two columns '{twice[0]}'"
                     raise BadInput(what, where=f"{where}: line {number}", fix="give every column its own name")
                 continue
             if len(names) <= 2 and len(names) < len(values):
                 values = [*values[: len(names) - 1], mark.join(values[len(names) - 1 :])]
             if len(values) != len(names):
                 raise BadInput(
-                    f"{count_of(len(values), 'value')}, and line 1 names {count_of(len(names), 'column')}",
+                    f"{count_of(len(values), 'value')}, but line 1 has {count_of(len(names), 'column name')}",
                     where=f"{where}: line {number}",
                     fix='put captions that contain the separator in quotes, as in "a dog, a cat"',
                 )
@@ -256,7 +256,7 @@ def typed(found: pd.DataFrame, name: str) -> list[Any]:
     texts = [text for text in cells if isinstance(text, str) and text.lower() not in _NOT_A_NUMBER]
     if not texts or not all(map(_NUMBER.fullmatch, texts)):
         return cells
-    if any(text.lstrip("+-").isdecimal() and abs(int(text)) > EXACT for text in texts):
+    if any(text.lstrip("+-").isdecimal() and abs(int(text)) > MAX_EXACT_INTEGER for text in texts):
         return cells  # such as ids of users
     return [_number(cell) if isinstance(cell, str) else cell for cell in cells]
 

@@ -19,12 +19,12 @@ from ..errors import BadInput, VsebenchError, closest, first_line
 from ..options import spell
 
 WEB_PAGE = (b"<!doctype", b"<html", b"<?xml")  # how one begins, in lower case
-REWRITE_FIX = "write or download the file again"
+WRITE_AGAIN = "write or download the file again"
 # The files in the folder of a training run, which the trainer writes.
-ABOUT, SCHEMA = "run.json", "vsebench/run/1"
-LAST = "last.safetensors"  # the checkpoint of the last epoch
-RESULT = "result.json"  # the report of the test part
-MAPPED = "save float32 .npy files with the rows in the order of the test set, which are memory-mapped"
+RUN_FILE, SCHEMA = "run.json", "vsebench/run/1"
+LAST_CHECKPOINT = "last.safetensors"  # written after every epoch
+RESULT_FILE = "result.json"  # report of the test part
+SAVE_NPY = "save float32 .npy files with the rows in the order of the test set, which are memory-mapped"
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -93,14 +93,14 @@ def guarded(check: Callable[[Path], object]) -> Iterator[None]:
 
 
 @contextmanager
-def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = REWRITE_FIX) -> Iterator[None]:
+def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = WRITE_AGAIN) -> Iterator[None]:
     """Turn what a library raises while it reads a file into one BadInput that names the file and says ``what``."""
     try:
         yield
     except VsebenchError:
         raise
     except MemoryError:
-        raise BadInput("does not fit into memory", where=where, fix=MAPPED) from None
+        raise BadInput("does not fit into memory", where=where, fix=SAVE_NPY) from None
     except Exception as error:  # readers raise errors of many classes for damaged files
         why = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
         raise BadInput(f"{what} ({why})", where=where, fix=fix) from error
@@ -230,11 +230,11 @@ def run_folder(path: Path) -> RunFolder | None:
     """
     if not os.path.isdir(path):  # noqa: PTH112 (False for a name that is too long)
         return None
-    about = path / ABOUT
+    about = path / RUN_FILE
     if not about.is_file():
-        if not (path / LAST).is_file():
+        if not (path / LAST_CHECKPOINT).is_file():
             return None
-        encode = f"vsebench encode {shlex.quote(str(path / LAST))}"
+        encode = f"vsebench encode {shlex.quote(str(path / LAST_CHECKPOINT))}"
         fix = f"continue it with the same command and {spell('resume', True)}, or: {encode}"
         raise BadInput("holds a training run that is not finished", where=path, fix=fix)
     try:

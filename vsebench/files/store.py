@@ -1,4 +1,4 @@
-"""A store of computed results in the user cache: one file per entry; its name is a hash of the inputs.
+"""A store of computed results in the user cache: one file per entry, named by a hash of the inputs.
 
 Several processes may use it without a lock: an entry appears complete, by a rename, and never changes. Entries stay
 until ``vsebench cache --clear`` removes them.

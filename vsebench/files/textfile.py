@@ -100,7 +100,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
         BadInput: ``record`` is not an object, the field is missing, or it has another type.
     """
     if not isinstance(record, dict):
-        what = f"a JSON object is expected, found {shown(record)}"
+        what = f"a JSON object is expected, found {format_field(record)}"
         raise BadInput(what, where=where, fix=f"give an object with a field '{name}'")
     if name not in record:
         what = f"field '{name}' is missing (fields found: {', '.join(list(record)[:8]) or 'none'})"
@@ -108,7 +108,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
         expected = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
-        what = f"field '{name}' is {shown(value)}, expected {expected}"
+        what = f"field '{name}' is {format_field(value)}, expected {expected}"
         raise BadInput(what, where=where, fix=f"write {expected} instead")
     return value
 
@@ -116,7 +116,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
 _WORDS: dict[type, str] = {int: "an integer", float: "a number", str: "a text", list: "a list", dict: "an object"}
 
 
-def shown(value: Any) -> str:
+def format_field(value: Any) -> str:
     """A value for a message, cut to 40 characters."""
     try:
         text = repr(value)

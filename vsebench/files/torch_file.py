@@ -13,10 +13,10 @@ import numpy as np
 from ..errors import BadInput, MissingPackage
 from ..memory import require, text_array
 from .raw import Member, dtype_name
-from .regular import MAPPED, reading
+from .regular import SAVE_NPY, reading
 
 LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
-_OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
+_OLDEST_TORCH = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
 _OBJECT = re.compile(r"GLOBAL ([\w.]+)")
 _REFUSED = "is refused by torch.load(weights_only=True): damaged, or not only tensors"
 _TRUSTED = (
@@ -60,15 +60,15 @@ def unpickled(path: Path, trusted: str, fix: str) -> Any:
     """
     import torch
 
-    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST_TORCH:
         what = f"torch {torch.__version__} cannot read files safely; 2.6 is needed"
         raise MissingPackage(what, where=path, fix="pip install -U torch")
-    require(path.stat().st_size, path, MAPPED)
+    require(path.stat().st_size, path, SAVE_NPY)
     with reading(path, _REFUSED, fix=fix):
         try:
             with torch.serialization.safe_globals(_of_numpy()):
                 return torch.load(path, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
+        except pickle.UnpicklingError as error:  # its text advises to run the code in the file
             found = _OBJECT.search(str(error))
             what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
             raise BadInput(what, where=path, fix=trusted if found else fix) from None

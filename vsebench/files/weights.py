@@ -24,13 +24,9 @@ from .torch_file import unpickled
 # In front of all names, by DistributedDataParallel, torch.compile, or both.
 PREFIXES = ("module._orig_mod.", "_orig_mod.module.", "module.", "_orig_mod.")
 STATES = ("state_dict", "model_state_dict", "model", "module")  # keys of a checkpoint that may hold the weights
-MAX_DIFFERENCES = {
-    "fp32": 1e-3,
-    "fp16": 0.03,
-    "bf16": 0.1,
-}  # largest distance of two vectors of one item, by their length
-TRIAL_CAPTIONS = 5  # captions of a set, beside these
-FIXED_TRIAL_CAPTIONS = ("a dog", "two people with a red umbrella walk along a street")
+MAX_DISTANCE = {"fp32": 1e-3, "fp16": 0.03, "bf16": 0.1}  # between two vectors of one item, relative to their length
+SAMPLED_CAPTIONS = 5  # captions of the test set used in addition
+TEST_CAPTIONS = ("a dog", "two people with a red umbrella walk along a street")
 SAVE = "torch.save({'state_dict': model.state_dict()}, FILE)"
 
 
@@ -64,9 +60,9 @@ def compared(what: str) -> Iterator[Weights]:
     def report(model: Any, absent: Collection[str], unused: Collection[str], different: Sequence[Any] = ()) -> None:
         if different:
             name, stored, wanted = sorted(different)[0]
-            of = f"{what} has weights of other shapes ({len(different)}; first: {name}, {tuple(stored)}"
+            mismatch = f"{what} has weights of other shapes ({len(different)}; first: {name}, {tuple(stored)}"
             fix = "give the model the configuration that these weights were trained with"
-            raise BadInput(f"{of} for {tuple(wanted)})", fix=fix)
+            raise BadInput(f"{mismatch} for {tuple(wanted)})", fix=fix)
         if unused:
             which = f"{count_of(len(unused), 'weight')} of its file (first: {min(unused)})"
             warn(f"{what} does not use {which}")
@@ -168,18 +164,18 @@ def weights_of(path: Path, what: str) -> dict[str, Any]:
 
 
 def _prefix(names: Collection[str]) -> str:
-    """The known prefix that all names have; empty for none."""
+    """The known prefix of all names, or an empty string."""
     return next((p for p in PREFIXES if names and all(name.startswith(p) for name in names)), "")
 
 
 def _note_prefix(what: str, prefix: str) -> None:
-    note(f"{what}: the prefix '{prefix}', which all names of weights have, is ignored")
+    note(f"{what}: the prefix '{prefix}' of all weight names is ignored")
 
 
 def of_each_length(captions: Collection[str]) -> list[str]:
-    """A few captions for ``check_vectors``: a sample of a set by length, and ``FIXED_TRIAL_CAPTIONS``."""
+    """A few captions for ``check_vectors``: some of a set, from the shortest to the longest, and ``TEST_CAPTIONS``."""
     ordered = sorted(set(captions), key=len)
-    return [ordered[round(at)] for at in np.linspace(0, len(ordered) - 1, TRIAL_CAPTIONS)] + [*FIXED_TRIAL_CAPTIONS]
+    return [ordered[round(at)] for at in np.linspace(0, len(ordered) - 1, SAMPLED_CAPTIONS)] + [*TEST_CAPTIONS]
 
 
 def check_vectors(
@@ -197,7 +193,7 @@ def check_vectors(
         items: a few of different length.
         weights: of ``compared``.
         what: names the model in messages.
-        precision: in which the model computes, see ``MAX_DIFFERENCES``.
+        precision: in which the model computes, see ``MAX_DISTANCE``.
         fix: the advice for vectors that depend on their batch.
 
     Raises:
@@ -216,6 +212,6 @@ def check_vectors(
             fix = f"save the complete model, without wrappers: model.save_pretrained(FOLDER), or {SAVE} for open_clip"
             raise BadInput(f"{some}{has})", fix=fix)
     apart = np.linalg.norm((alone - together) / length, axis=1)
-    if (apart > MAX_DIFFERENCES[precision]).any():  # False for NaN, which callers name by their ids
-        of = f"{what} encodes an item differently if other items are in its batch (distance {apart.max():.2g})"
-        raise BadInput(of, fix=fix)
+    if (apart > MAX_DISTANCE[precision]).any():  # False for NaN, which callers name by their ids
+        problem = f"{what} encodes an item differently if other items are in its batch (distance {apart.max():.2g})"
+        raise BadInput(problem, fix=fix)

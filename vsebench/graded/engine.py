@@ -2,7 +2,7 @@
 
 Every thread takes blocks of queries, orders their galleries and measures them at once. Nothing is kept but one value a
 query and metric. A value depends on its own query alone, and influences are sums of integers: other processes can
-measure ranges of queries; their arrays join (``Out.join``) with the same bits whatever the ranges.
+measure ranges of queries; their arrays join (``Out.join``) with the same bits for any ranges.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from . import influence
 from .influence import Block, Out
 from .rankings import Group, Ranking, Together, together
 
-MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
-MAX_BLOCK_SCORES = 8 << 20  # of the blocks of all threads together
+MAX_BLOCK_SCORES, MIN_BLOCK_SCORES = 1 << 21, 1 << 19  # scores of a block of queries
+MAX_SCORES = 8 << 20  # of the blocks of all threads
 MAX_BLOCK_QUERIES = 2048
 
 Range = tuple[int, int]  # of the queries of the first ranking
@@ -64,10 +64,10 @@ def run(
     """
     out, threads = {r: Out(r) for r in rankings}, threads or default_threads()
     work: list[Callable[[], None]] = []
-    for own in together(rankings):
-        side = own[0].side
+    for joined in together(rankings):
+        side = joined[0].side
         of_side = ranked.both[side] if isinstance(ranked, System) else ranked[side]
-        work += blocks(own, of_side, gains, out, threads, order or REFERENCE, new[side], block)
+        work += blocks(joined, of_side, gains, out, threads, order or REFERENCE, new[side], block)
     in_turn(work, lambda _: lambda each: each(), threads, progress)
     return collect(rankings, out)
 
@@ -89,7 +89,7 @@ def blocks(
         rankings: of ``rankings.together``.
         ranked: scores, or the lists, of all queries with the complete gallery.
         gains, order, block: as for ``run``.
-        out: what is measured is written to these.
+        out: the measurements are written to these.
         threads: number of threads that take these blocks.
         new: the order of the first items after re-ranking, for all queries or for the range; or None.
         queries: a range of the queries of the first ranking, None for all of them.
@@ -100,13 +100,17 @@ def blocks(
     if isinstance(ranked, Tops):
         lists = {ranking: candidates_of(ranking, ranked) for ranking in rankings}
     else:
-        own = ranked.take(first.queries, first.gallery)
+        first_scores = ranked.take(first.queries, first.gallery)
         most = block or max(piece, order.together(len(first.gallery), first.depth))
     begin, end = queries or (0, len(first.queries))
 
     def measured(a: int, b: int) -> None:
         some = begin + a, begin + b
-        tops = of_lists(lists, first, some) if isinstance(ranked, Tops) else ordered(rankings, own, some, order, new)
+        tops = (
+            of_lists(lists, first, some)
+            if isinstance(ranked, Tops)
+            else ordered(rankings, first_scores, some, order, new)
+        )
         for c, d in ranges(b - a, piece):
             larger: Mapping[str, Block] = {}
             for ranking, top in tops.items():
@@ -124,10 +128,10 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
     """The order of a range of queries of the first ranking, by the given scores, and of the same queries in others."""
     first, found = rankings[0], dict[Ranking, Tops]()
     for ranking in rankings:
-        own = ranking.queries[ranking.within(first, *queries)]
-        places, depth = np.searchsorted(first.queries, own), ranking.depth
+        queries_of_ranking = ranking.queries[ranking.within(first, *queries)]
+        places, depth = np.searchsorted(first.queries, queries_of_ranking), ranking.depth
         same = len(ranking.gallery) == len(first.gallery)
-        if not len(own):
+        if not len(queries_of_ranking):
             continue
         if found and same and first.depth >= depth:
             rows, known = places - queries[0], found[first]
@@ -137,7 +141,7 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
         own_tops = listed(scorer, places, depth, first.among, order, columns)
         if not first.among.everything:
             own_tops = _order(own_tops, np.arange(len(places)), depth)
-        found[ranking] = own_tops if new is None else order_of(own_tops, new, own, ranking.gallery)
+        found[ranking] = own_tops if new is None else order_of(own_tops, new, queries_of_ranking, ranking.gallery)
     return found
 
 
@@ -150,13 +154,15 @@ def ranges(n: int, most: int, multiple: int = 1) -> Sequence[Range]:
 
 def block_scores(threads: int) -> int:
     """How many scores a block has, so that the blocks of all threads stay within a fixed memory."""
-    return min(max(MAX_BLOCK_SCORES // threads, LEAST_SCORES), MOST_SCORES)
+    return min(max(MAX_SCORES // threads, MIN_BLOCK_SCORES), MAX_BLOCK_SCORES)
 
 
 def of_lists(lists: Mapping[Ranking, Tops], first: Ranking, queries: Range) -> dict[Ranking, Tops]:
     """The same from retrieved lists, which have the candidates of each ranking."""
     some = {ranking: ranking.queries[ranking.within(first, *queries)] for ranking in lists}
-    return {ranking: _order(own, some[ranking], ranking.depth) for ranking, own in lists.items()}
+    return {
+        ranking: _order(lists_of_ranking, some[ranking], ranking.depth) for ranking, lists_of_ranking in lists.items()
+    }
 
 
 def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
@@ -188,7 +194,7 @@ class GradedValues:
 
     Attributes:
         values: (query,) float64, NaN if the metric is undefined.
-        rankings: of the queries, one after the other: one ranking, or one per fold.
+        rankings: of these queries, one after the other: one ranking, or one per fold.
         influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
     """
 
@@ -273,10 +279,10 @@ def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
         for m in ranking.metrics:
             parts.setdefault((m, ranking.side), []).append(ranking)
     found: Found = {}
-    for (m, side), own in parts.items():
-        each = [out[r].values[m] for r in own]
+    for (m, side), same_side in parts.items():
+        each = [out[r].values[m] for r in same_side]
         joined = each[0] if len(each) == 1 else np.concatenate(each)
-        found[m, side] = GradedValues(joined, tuple(own), _influence(m, [out[r] for r in own]))
+        found[m, side] = GradedValues(joined, tuple(same_side), _influence(m, [out[r] for r in same_side]))
     return found
 
 

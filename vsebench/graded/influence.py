@@ -39,11 +39,11 @@ from ..relevance.gains import Gains
 from ..types import Bool, Float, Ids, Int, Tops, Vectors
 from .rankings import Group, Ranking, is_tau, pseudo_positives
 
-MIN_SAMPLED_QUERIES = 200  # in the sample that influences are computed from
-MAX_PLACES = 100_000  # of all lists of the sample
-MAX_PLACES_OF_TAU = 250_000  # the same for Kendall's tau, which takes less time an image
-MAX_LABEL_DISTANCE = 2.0**18  # label distances beyond it have no influence
-ITEMS_PER_CALL = 1 << 19  # items of lists from which images are left out together
+MIN_SAMPLED_QUERIES = 200  # influences are computed from a sample of at least this many queries
+MAX_SAMPLE_PLACES = 100_000  # list entries in the sample
+MAX_SAMPLE_PLACES_TAU = 250_000  # the same for Kendall's tau, which needs less time an image
+MAX_LABEL_DISTANCE = 2.0**18  # larger label distances have no influence
+BATCH_ITEMS = 1 << 19  # list entries processed at a time when images are left out
 
 Array = npt.NDArray[Any]
 
@@ -88,7 +88,7 @@ class Out:
     def queries(self, metric: Metric) -> int:
         """How many queries the sample of a metric has; the longer its lists, the less one image matters in each."""
         depth = min(max(metric.k or self.gallery, pseudo_positives(metric)), self.gallery)
-        most = MAX_PLACES_OF_TAU if is_tau(metric) else MAX_PLACES
+        most = MAX_SAMPLE_PLACES_TAU if is_tau(metric) else MAX_SAMPLE_PLACES
         return min(max(MIN_SAMPLED_QUERIES, most // depth), len(self.place))
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:
@@ -128,16 +128,16 @@ class Out:
         return [values, place, sums[place], np.array([m in self._too_large for m in self._sums], np.bool_)]
 
     def join(self, queries: slice, arrays: Iterator[Array]) -> None:
-        """Write what was measured of some queries elsewhere, and add its sums; takes the next arrays."""
+        """Write the values that another process measured for some queries, and add its sums; takes the next arrays."""
         for of_metric, values in zip(self.values.values(), next(arrays), strict=True):
             of_metric[queries] = values
         if not self._sums:
             return
         start, place, sums, too_large = 0, next(arrays), next(arrays), next(arrays)
-        for (m, own), unknown in zip(self._sums.items(), too_large, strict=True):
-            a, b = np.searchsorted(place, (start, start + own.size))
-            own.reshape(-1)[place[a:b] - start] += sums[a:b]
-            start += own.size
+        for (m, total), unknown in zip(self._sums.items(), too_large, strict=True):
+            a, b = np.searchsorted(place, (start, start + total.size))
+            total.reshape(-1)[place[a:b] - start] += sums[a:b]
+            start += total.size
             if unknown:
                 self._too_large.add(m)
 
@@ -181,7 +181,7 @@ def _add_top(block: Block, found: Retrieved, group: Group, metrics: Sequence[Met
     images += [block.ranking.image_at[found.best[rows, : min(k, group.ideal)]]] if group.ideal else []
     images += [] if found.largest is None else [found.largest[rows, : group.pseudo_positives]]
     row, image = _distinct(np.concatenate(images, axis=1), query_image[block.start + rows])
-    step = max(1, ITEMS_PER_CALL // (k + block.ranking.spare))
+    step = max(1, BATCH_ITEMS // (k + block.ranking.spare))
     for at in range(0, len(row), step):
         query, left_out = rows[row[at : at + step]], image[at : at + step]
         left = computed(metrics, _without(block, found, group, k, query, left_out), len(query))
@@ -189,17 +189,17 @@ def _add_top(block: Block, found: Retrieved, group: Group, metrics: Sequence[Met
         out.add(metrics, query, left_out, np.stack([out.values[m][query] for m in metrics], axis=1) - left)
 
 
-def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
+def _distinct(images: Int, query_image: Int) -> tuple[Int, Int]:
     """(pair,) rows and (pair,) the distinct images of every row, but the query's own.
 
     Args:
         images: (query, width) int64 images of items, -1 for none.
-        own: (query,) int64 image of every query.
+        query_image: (query,) int64 image of every query.
     """
     ordered = np.sort(images, axis=1)
     new = np.ones(ordered.shape, np.bool_)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    row, column = np.nonzero(new & (ordered != own[:, None]) & (ordered >= 0))
+    row, column = np.nonzero(new & (ordered != query_image[:, None]) & (ordered >= 0))
     return row, ordered[row, column]
 
 
@@ -258,23 +258,23 @@ def _add_tau(block: Block, found: Retrieved, m: Metric, out: Out) -> None:
     """Kendall's tau of the top k."""
     rows = out.sampled(m, block.start, block.stop)
     k = min(m.k or found.items.shape[1], found.items.shape[1])
-    step = max(1, ITEMS_PER_CALL // k)
+    step = max(1, BATCH_ITEMS // k)
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
         count = np.minimum(found.ranking.count[some], k)
         gains = np.ascontiguousarray(found.ranking.gains[some, :k])
-        own, gallery_image = block.ranking.image_of[0][block.start + some], block.ranking.image_of[1]
+        query_images, gallery_image = block.ranking.image_of[0][block.start + some], block.ranking.image_of[1]
         images, tied = gallery_image[found.items[some, :k]], np.ascontiguousarray(found.ranking.tied[some, :k])
         row, image, pairs, size = without_groups(gains, tied, count, images)
-        other = image != own[row]
+        other = image != query_images[row]
         query = some[row[other]] + block.start
         left = tau(pairs[other][:, None], size[other][:, None], m.option("tau"))
         out.add([m], query, image[other], out.values[m][query][:, None] - left)
 
 
-MIN_READ_ONE_IN = 16  # complete rows of gains are made where more than one gain in so many is read
-NO_PLACE = np.iinfo(np.int32).max  # place of an item that is not among the best
-MIN_NEEDED_ONE_IN = 8  # rows of gains are made in one call where at least one query in so many is needed
+MAX_GALLERY_PER_GAIN = 16  # if more than one gain in so many is read, complete rows are computed
+NOT_AMONG_BEST = np.iinfo(np.int32).max  # place of an item that is not among the best
+MAX_SPAN_PER_QUERY = 8  # rows of gains are computed in one call if at least one row in so many is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ class Retrieved:
         ideals: (query,) int64 number of ``best``: candidates, and items with a gain that cannot be retrieved.
         largest: (query, largest) int64 images, each of an item with the largest gains or itself one, descending.
         size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
-        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NO_PLACE``.
+        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NOT_AMONG_BEST``.
 
     ``largest``, ``size`` and ``place`` are made for metrics of pseudo-positives, by ``Block.with_positives``.
     """
@@ -314,7 +314,7 @@ class Block:
 
     Args:
         groups: the metrics that will be measured.
-        larger: a block with these queries and their gallery; its gains are used.
+        larger: a block that contains these queries and their gallery; its gains are reused.
     """
 
     def __init__(
@@ -323,8 +323,10 @@ class Block:
         self.ranking, self.start, self.stop, self.larger = ranking, start, stop, larger
         self.gains = gains.T if ranking.side else gains
         self.queries = ranking.queries[start:stop]
-        own = int(ranking.ground_truth.max(initial=0))
-        deepest = max((g.ideal + ranking.spare + g.without_ground_truth * own for g in groups if g.ideal), default=0)
+        most_positives = int(ranking.ground_truth.max(initial=0))
+        deepest = max(
+            (g.ideal + ranking.spare + g.without_ground_truth * most_positives for g in groups if g.ideal), default=0
+        )
         self.ideal_depth = min(deepest, len(ranking.gallery))
         self._rows: Vectors | None = None
         self._ideal: tuple[Items, Vectors] | None = None
@@ -366,7 +368,7 @@ class Block:
         from ..rank import sort_kernels
 
         gallery = len(self.ranking.gallery)
-        few = gallery // MIN_READ_ONE_IN if self.gains.rows_affordable else gallery
+        few = gallery // MAX_GALLERY_PER_GAIN if self.gains.rows_affordable else gallery
         listed = items >= 0
         items = np.maximum(items, 0)
         if self._rows is None and items.shape[1] < few:
@@ -401,11 +403,11 @@ class Block:
         best_items: Items = np.empty((len(items), 0), np.int32)
         best: Vectors | None = None
         ideal = min(ideal, gallery)
-        own = int(ranking.ground_truth.max(initial=0)) * without_ground_truth
+        most_positives = int(ranking.ground_truth.max(initial=0)) * without_ground_truth
         if ideal:  # before the gains of the retrieved items, which are then taken from the rows that this makes
-            best_items, best = self.ideal(min(ideal + own, gallery))
+            best_items, best = self.ideal(min(ideal + most_positives, gallery))
         gains = self.at(items) if with_gains or without_ground_truth else np.empty((len(items), 0), np.float32)
-        items = np.maximum(items, 0)  # what is behind the end of a list has no gain
+        items = np.maximum(items, 0)  # places after the end of a list have no gain
         candidates = np.full(len(items), gallery) if self.inside is None else self.inside.sum(axis=1)
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(items, tied, gains)
@@ -435,7 +437,7 @@ class Block:
         return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates, number)
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
-        """The input of a group of metrics, with the order of gains or the pseudo-positives if needed."""
+        """The observations that the metrics of a group read, with the order of gains or pseudo-positives if needed."""
         ranking = found.ranking
         if "gain_order" in group.needs:
             ranking = replace(ranking, gain_order=gain_order(np.ascontiguousarray(ranking.gains), ranking.count))
@@ -446,7 +448,7 @@ class Block:
         # without pseudo-positives a query has the value 0, unless it has no candidates either
         number = np.maximum(found.size.sum(axis=1), found.candidates > 0)
         count = np.where(number > 0, ranking.count, 0)
-        return replace(ranking, count=count, pseudo_positive=found.place < NO_PLACE, pseudo_positives=number)
+        return replace(ranking, count=count, pseudo_positive=found.place < NOT_AMONG_BEST, pseudo_positives=number)
 
     def with_positives(self, found: Retrieved, group: Group, spare: int = 0) -> Retrieved:
         """The same with ``largest``: as many as there are pseudo-positives, and ``spare`` more."""
@@ -460,7 +462,7 @@ class Block:
         image = np.searchsorted(ranking.items[0], ranking.image_of[1])
         number = every = np.bincount(image, minlength=len(ranking.items[0]))[None]  # of candidates
         if self.inside is not None:  # other images for every query
-            number = np.stack([np.bincount(image[own], minlength=every.shape[1]) for own in self.inside])
+            number = np.stack([np.bincount(image[inside], minlength=every.shape[1]) for inside in self.inside])
             lost = (number == 0) & (every > 0)
             total, of_query = np.where(lost, -np.inf, total[of_query]), np.arange(len(self.queries))
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
@@ -479,34 +481,34 @@ class Block:
         """
         if without_ground_truth not in self._images:
             ranking = self.ranking
-            own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
-            captions = ranking.items[1][np.isin(ranking.test.owners[ranking.items[1]], own)]
-            total = np.zeros((len(own), len(ranking.items[0])))
+            images, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
+            captions = ranking.items[1][np.isin(ranking.test.owners[ranking.items[1]], images)]
+            total = np.zeros((len(images), len(ranking.items[0])))
             if len(captions):
                 of_captions = self.gains if ranking.side == 1 else self.gains.T
                 rows = gains_rows(of_captions, captions, ranking.items[0])
-                np.add.at(total, np.searchsorted(own, ranking.test.owners[captions]), rows)
+                np.add.at(total, np.searchsorted(images, ranking.test.owners[captions]), rows)
             if without_ground_truth:
-                total[np.arange(len(own)), np.searchsorted(ranking.items[0], own)] = -np.inf
+                total[np.arange(len(images)), np.searchsorted(ranking.items[0], images)] = -np.inf
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
             self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]
 
     def _without_ground_truth(self, order: Items, ties: Bool, gains: Vectors) -> tuple[Items, Bool, Vectors]:
-        """The order without a query's own items; what is behind the last candidate is undefined."""
+        """The order without the items of a query's image; undefined after the last candidate."""
         from ..rank import sort_kernels
 
         query_image, gallery_image = self.ranking.image_of
         items, tied, left = np.zeros_like(order), np.zeros_like(ties), np.zeros_like(gains)
-        own = query_image[self.start : self.stop]
-        sort_kernels.leave_out(order, ties, gains, own, gallery_image, items, tied, left)
+        query_images = query_image[self.start : self.stop]
+        sort_kernels.leave_out(order, ties, gains, query_images, gallery_image, items, tied, left)
         return items, tied, left
 
 
 def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
     """(query, gallery) float32 gains of some queries with some items, both ascending indices of the split."""
     first, last = int(queries[0]), int(queries[-1]) + 1
-    if last - first > MIN_NEEDED_ONE_IN * len(queries):
+    if last - first > MAX_SPAN_PER_QUERY * len(queries):
         rows = np.concatenate([gains.rows(q, q + 1) for q in queries.tolist()])
     else:
         rows = gains.rows(first, last)
@@ -520,13 +522,13 @@ def gains_rows(gains: Gains, queries: Int, gallery: Int) -> Vectors:
 
 
 def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, size: int) -> npt.NDArray[np.int32]:
-    """(query, depth) int32 places of items among the best (query, m) of their query, else ``NO_PLACE``.
+    """(query, depth) int32 places of items among the best (query, m) of their query, or ``NOT_AMONG_BEST``.
 
-    Items are below ``size``. Positive ones are in front of the others, which count as not among the best.
+    Items are below ``size``. Positive items come first; the others count as not among the best.
     """
-    place = np.full((len(items), size), NO_PLACE, np.int32)
+    place = np.full((len(items), size), NOT_AMONG_BEST, np.int32)
     # The others must not be written: behind the last candidate the first item is listed again.
-    own = np.where(positive, best, best[:, :1])
-    rank = np.where(positive, np.arange(best.shape[1], dtype=np.int32), np.where(positive[:, :1], 0, NO_PLACE))
-    np.put_along_axis(place, own, rank.astype(np.int32), axis=1)
+    positive_items = np.where(positive, best, best[:, :1])
+    rank = np.where(positive, np.arange(best.shape[1], dtype=np.int32), np.where(positive[:, :1], 0, NOT_AMONG_BEST))
+    np.put_along_axis(place, positive_items, rank.astype(np.int32), axis=1)
     return np.take_along_axis(place, items, axis=1)

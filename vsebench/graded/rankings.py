@@ -18,7 +18,7 @@ from ..metrics.values import differ_in_k
 from ..options import spell
 from ..types import BOTH, EVERYTHING, Both, Candidates, Int, TestSet, Which
 
-MAX_LEAVE_OUT_DEPTH = 100  # of metrics for which every image of the top k is left out once
+MAX_INFLUENCE_DEPTH = 100  # up to this k, every image of the top k is left out once
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ class Ranking:
     @cached_property
     def among(self) -> Candidates:
         """The candidates of these queries in this gallery."""
-        own = self.candidates
-        return own if own.everything else own.take(self.queries, self.gallery)
+        candidates = self.candidates
+        return candidates if candidates.everything else candidates.take(self.queries, self.gallery)
 
     def within(self, first: Ranking, start: int, stop: int) -> slice:
         """The queries that are among the queries ``start:stop`` of another ranking of the same side."""
@@ -73,7 +73,7 @@ class Ranking:
 
     @cached_property
     def image_at(self) -> Int:
-        """(gallery + 1,) int64: the image of the item at a position; -1 after the last."""
+        """(gallery + 1,) int64: the image of the item at a position; -1 behind the last item."""
         return np.append(self.image_of[1], -1)
 
     @cached_property
@@ -91,7 +91,7 @@ class Ranking:
 
     @cached_property
     def spare(self) -> int:
-        """The largest number of items of an image; 0 if no image is left out."""
+        """How many items of the gallery an image has at most; 0 if no image is left out."""
         return int(np.bincount(self.image_of[1]).max(initial=0)) if self.influence else 0
 
     @cached_property
@@ -172,7 +172,7 @@ def plan(
         candidates: of the rows and of the columns as queries.
 
     Raises:
-        UsageError: a binary metric, one that needs folds the split does not have, or one if its mean over
+        UsageError: a metric of binary judgements, a metric of folds that the split lacks, or a metric whose mean over
             the orders of tied items has no closed form.
     """
     single = list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))
@@ -190,14 +190,14 @@ def plan(
             side,
             items,
             fold,
-            tuple(own),
+            tuple(same_items),
             expected,
             influence and not expected and test.image_of is not None and candidates[side].everything,
             candidates[side],
         )
         for side in sides
-        for (which, on), own in by_items.items()
-        for items, fold in _items(test, which, on, str(own[0]))
+        for (which, on), same_items in by_items.items()
+        for items, fold in _items(test, which, on, str(same_items[0]))
     ]
 
 
@@ -209,15 +209,15 @@ def together(rankings: Sequence[Ranking]) -> list[Together]:
     found: dict[tuple[Which, int | None], list[Ranking]] = {}
     for ranking in rankings:
         found.setdefault((ranking.side, ranking.fold), []).append(ranking)
-    return [tuple(sorted(own, key=lambda r: -len(r.items[1]))) for own in found.values()]
+    return [tuple(sorted(same_queries, key=lambda r: -len(r.items[1]))) for same_queries in found.values()]
 
 
 def has_influence(metric: Metric) -> bool:
     """Whether the influence of the images as candidates is computed for a graded metric.
 
-    It is for Kendall's tau, and for metrics of the top k that read no deeper than ``MAX_LEAVE_OUT_DEPTH``.
+    It is for Kendall's tau, and for metrics of the top k that read no deeper than ``MAX_INFLUENCE_DEPTH``.
     """
-    return is_tau(metric) or (metric.family.depth == "k" and (metric.k or 1) <= MAX_LEAVE_OUT_DEPTH)
+    return is_tau(metric) or (metric.family.depth == "k" and (metric.k or 1) <= MAX_INFLUENCE_DEPTH)
 
 
 def is_tau(metric: Metric) -> bool:
@@ -236,15 +236,15 @@ def deepest_rank(metric: Metric, ranking: Ranking) -> int:
     gallery = len(ranking.gallery)
     if metric.family.depth == "all":
         return gallery
-    own = int(ranking.ground_truth.max(initial=0)) if metric.option("gt") == "out" else 0
-    return min((metric.k or 1) + own, gallery)
+    most_positives = int(ranking.ground_truth.max(initial=0)) if metric.option("gt") == "out" else 0
+    return min((metric.k or 1) + most_positives, gallery)
 
 
 def _groups(metrics: Sequence[Metric], ranking: Ranking) -> tuple[Group, ...]:
     found: dict[str, dict[object, list[Metric]]] = {}
     for m in metrics:
         found.setdefault(m.view, {}).setdefault(differ_in_k(m), []).append(m)
-    return tuple(_group(own, ranking) for by in found.values() for own in by.values())
+    return tuple(_group(same_positives, ranking) for by in found.values() for same_positives in by.values())
 
 
 def _group(metrics: list[Metric], ranking: Ranking) -> Group:

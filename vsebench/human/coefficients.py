@@ -108,8 +108,8 @@ class Points:
         x, y = self.levels
         a, b = (_net(level, None)[level] for level in (x, y))
         inside_x, inside_y = (balance(level, cluster)[0] for level in (x, y))
-        own = (a - inside_x) * (b - inside_y) - _net(x, b)[x] - _net(y, a)[y]
-        product = (a * b).sum() - np.bincount(cluster, own) + _joint(x, y, cluster)
+        within = (a - inside_x) * (b - inside_y) - _net(x, b)[x] - _net(y, a)[y]
+        product = (a * b).sum() - np.bincount(cluster, within) + _joint(x, y, cluster)
         n = (len(x) - np.bincount(cluster)).astype(np.float64)
         squares = [(n**3 - n - _cubes(level, cluster)) / 3 for level in (x, y)]
         return np.asarray(product / np.sqrt(squares[0]) / np.sqrt(squares[1]))
@@ -187,12 +187,12 @@ def _net(level: Int, weight: npt.NDArray[np.float64] | None) -> Float:
 
 
 def _cubes(level: Int, cluster: Int) -> Float:
-    """(cluster,) sum of m^3 - m over the levels; m points of a level remain without the cluster."""
+    """(cluster,) sum of m^3 - m over the levels, with m points left without the cluster."""
     key, count = np.unique(cluster * (level.max() + 1) + level, return_counts=True)
-    own, at = np.divmod(key, level.max() + 1)
+    point, at = np.divmod(key, level.max() + 1)
     every = np.bincount(level).astype(np.float64)
     left = every[at] - count
-    return np.asarray((every**3 - every).sum() + np.bincount(own, left**3 - left - (every**3 - every)[at]))
+    return np.asarray((every**3 - every).sum() + np.bincount(point, left**3 - left - (every**3 - every)[at]))
 
 
 def _joint(x: Int, y: Int, cluster: Int) -> Float:

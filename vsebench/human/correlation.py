@@ -1,4 +1,4 @@
-"""Correlation of relevances and models with human judgements: what was computed, its tables and its charts."""
+"""Correlation of relevances and models with human judgements: results, tables and charts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def study(
         data: ``cxc`` or ``flickr8k``.
         rows: the correlations.
         gains: the settings of every relevance.
-        notes: what was decided.
+        notes: decisions made in reading.
         level: of the intervals in percent, or None without them.
         over: what the jackknife left out, one at a time.
         seed: of the samples of models.
@@ -90,8 +90,8 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
     tau = rows[0].tau
     columns = [Column("relevance", words=True)]
     for name, text in COEFFICIENTS.items():
-        of = {"coefficient": name} | ({"variant": tau} if name == "kendall" else {})
-        columns.append(Column(f"{text}-{tau}" if name == "kendall" else text, fields=of))
+        details = {"coefficient": name} | ({"variant": tau} if name == "kendall" else {})
+        columns.append(Column(f"{text}-{tau}" if name == "kendall" else text, fields=details))
     lines: list[tuple[Entry, ...]] = []
     for row in rows:
         facts = {"pairs": row.pairs, "points": row.points}
@@ -118,11 +118,11 @@ def _sampled(rows: Sequence[Row]) -> list[Table]:
             found.setdefault(row.relevance, {})[row.task] = row.sampled
     if not found:
         return []
-    tasks = list(dict.fromkeys(task for of in found.values() for task in of))
+    tasks = list(dict.fromkeys(task for by_task in found.values() for task in by_task))
     lines: list[tuple[Entry, ...]] = []
-    for model, of in found.items():
-        mean = sum(s.value or 0.0 for s in of.values()) / len(of)
-        lines.append((Text(label(model), model), *(of[t] for t in tasks), coefficient(mean)))
+    for model, by_task in found.items():
+        mean = sum(s.value or 0.0 for s in by_task.values()) / len(by_task)
+        lines.append((Text(label(model), model), *(by_task[t] for t in tasks), coefficient(mean)))
     columns = [Column("model", words=True), *(Column(task, fields={"task": task}) for task in (*tasks, "mean"))]
     return [Table("sampled", "CxC correlation · sampled Spearman ρ", tuple(columns), tuple(lines))]
 

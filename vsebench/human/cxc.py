@@ -53,7 +53,7 @@ class CxcRatings:
         first: (pair,) int64 COCO ids of the first column.
         second: (pair,) int64 COCO ids of the second column.
         score: (pair,) float64 mean rating, 0 to 5.
-        ground_truth: (pair,) bool, both items belong to the same image (an image and its caption, or two captions).
+        same_image: (pair,) bool, a ground-truth pair or two captions of one image.
         where: the file.
     """
 
@@ -61,7 +61,7 @@ class CxcRatings:
     first: Int
     second: Int
     score: Float
-    ground_truth: Bool
+    same_image: Bool
     where: Path
 
 
@@ -89,7 +89,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None) -> CxcRat
     patterns = [_CAPTION if side == "caption" else _IMAGE for side in TASKS[task]]
     ids: tuple[list[int], list[int]] = ([], [])
     score: list[float] = []
-    ground_truth: list[bool] = []
+    same_image: list[bool] = []
     for line, cells in lines:
         if len(cells) != 4:
             raise bad(path, line, f"{count_of(len(cells), 'column')}, expected 4")
@@ -102,7 +102,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None) -> CxcRat
         method = cells[3].strip()
         if method not in METHODS:
             raise bad(path, line, f"sampling_method is '{method[:40]}', expected {', '.join(METHODS)}")
-        ground_truth.append(METHODS[method])
+        same_image.append(METHODS[method])
     if not score:
         raise BadInput("no ratings below the first line", where=path, fix="download the file again")
-    return CxcRatings(task, np.array(ids[0]), np.array(ids[1]), np.array(score), np.array(ground_truth), path)
+    return CxcRatings(task, np.array(ids[0]), np.array(ids[1]), np.array(score), np.array(same_image), path)

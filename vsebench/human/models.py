@@ -33,7 +33,7 @@ Similarity = Literal["cosine", "dot"]
 def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similarity: Similarity = "cosine") -> Float:
     """(pair,) canonical float64 cosine or inner product of the two items of every rated pair, of any modality.
 
-    A cosine has 12 decimals: pairs with equal cosines in theory, such as pairs of equal vectors, tie, whatever the
+    A cosine has 12 decimals: pairs with theoretically equal cosines, such as pairs of equal vectors, tie, whatever the
     lengths of the vectors.
 
     Raises:
@@ -76,8 +76,8 @@ def model_rows(
     return [replace(first, sampled=sampled_spearman(task, x, RESAMPLES, seed)), *others]
 
 
-def sampled_spearman(task: Task, x: Float, samples: int = RESAMPLES, seed: int = 0) -> Value | None:
-    """Spearman's rho over samples of half of the queries; None where no sample has one.
+def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0) -> Value | None:
+    """Spearman's rho over samples of half of the queries; None if no sample has one.
 
     Args:
         task: the rated pairs, with one human score each.

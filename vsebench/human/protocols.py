@@ -94,8 +94,8 @@ def cxc_task(ratings: CxcRatings, split: TestSet) -> Task:
             )
         columns.append(found)
     subsets: dict[str, Bool | None] = {"all": None}
-    if ratings.ground_truth.any() and not ratings.ground_truth.all():
-        subsets["non-GT"] = ~ratings.ground_truth
+    if ratings.same_image.any() and not ratings.same_image.all():
+        subsets["non-GT"] = ~ratings.same_image
     left, right = columns
     origin = frozen(split.owners)
     return Task(ratings.task.upper(), split, sides, left, right, ratings.score[:, None], origin, subsets)

@@ -11,12 +11,12 @@ from ..log import logged, note
 from ..numeric.parallel import one_blas_thread
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.sources import SOURCES, load_gains, named, parse_spec, source_of
+from ..relevance.sources import SOURCES, load_gains, named_sources, parse_spec, source_of
 from ..types import Float, Int, TestSet
 from .protocols import PairGain, Task
 
 BINARY = "binary"
-PAIRS_PER_CALL = 1 << 20  # pairs of a call; large, as some relevances process all items for every call
+BLOCK_PAIRS = 1 << 20  # pairs in one call; large, as some gains process all items in every call
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ def check(name: str) -> str:
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
         if source_of(head) is None:
-            raise unknown("relevance", name.strip(), [BINARY, *named(), *TITLES])
+            raise unknown("relevance", name.strip(), [BINARY, *named_sources(), *TITLES])
         parse_spec(name)
     return name.strip()
 
@@ -91,17 +91,15 @@ def _graded(name: str, spec: Spec, split: TestSet) -> OfPairs:
 
     def gain(images: Int, captions: Int) -> Float:
         with one_blas_thread():
-            starts = range(0, len(images), PAIRS_PER_CALL)
-            parts = [
-                gains.at(images[s : s + PAIRS_PER_CALL], captions[s : s + PAIRS_PER_CALL, None])[:, 0] for s in starts
-            ]
+            starts = range(0, len(images), BLOCK_PAIRS)
+            parts = [gains.at(images[s : s + BLOCK_PAIRS], captions[s : s + BLOCK_PAIRS, None])[:, 0] for s in starts]
         return np.concatenate(parts).astype(np.float64)
 
     return OfPairs(name, gain, tuple(gains.settings.items()))
 
 
 def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
-    """The gains of a split with one image per rating."""
+    """The gains of a split with a separate image for every rating."""
     split, references = task.split, task.references
     ratings = task.right.tolist()
     copies = [c for image in ratings for c in references[image]]

@@ -70,7 +70,7 @@ def correlate(
         seed: random seed.
         over: what the jackknife of the intervals leaves out: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
-        bar: a function of a title; returns a context manager that gives a function of (done, total).
+        bar: a function of a title that returns a context manager; its value is called with (done, total).
 
     Raises:
         UsageError: unknown names, or options that do not fit together.
@@ -179,7 +179,7 @@ def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[s
 
 
 def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:
-    """The tasks, grouped by the split of their relevances."""
+    """The tasks, grouped by the split that their relevances are made from."""
     if data == "cxc":
         return [_cxc(chosen, folder, any(sources.needs_captions(name) for name in names))]
     return [[task] for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]
@@ -207,7 +207,7 @@ def _relevance(
 def _vectors(
     file: Path, texts: PathLike | None, image_key: str | None, text_key: str | None
 ) -> tuple[dict[Modality, Embeddings], list[str]]:
-    """The vectors of a file in the order of COCO 5K, and what was decided about them."""
+    """The vectors of a file in the order of COCO 5K, and notes on reading them."""
     beside = None if texts is None else Path(texts)
     with logged() as log:
         raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)

@@ -2,7 +2,7 @@
 
 A metric reads one of four observations. If its function takes ``ranks``, it reads where the relevant items landed
 (``types.Ranks``). If it takes ``judged``, it reads where the judged items landed, whatever their grade. If it
-takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Where it takes ``occurrences``, it
+takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. If it takes ``occurrences``, it
 reads how many queries have every item among their first k, and no relevance. All are declared by ``metric``, sums of
 metrics by ``metric_sum``, and all of them are in one table.
 
@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import UsageError, closest, shown, unknown
+from ..errors import UsageError, closest, format_value, unknown
 from ..options import spell
 from ..relevance.sources import is_gains
 from ..types import Float, Int, Ranks, Unit
@@ -55,7 +55,7 @@ class UnknownMetric(UsageError):
 
 
 def without_mean() -> str:
-    """The fix for a metric without a closed form for the mean over the orders of tied items."""
+    """The fix for a metric without a known mean over the orders of tied items."""
     return f"leave it out, or use {spell('ties', 'index')}"
 
 
@@ -192,7 +192,7 @@ def families(graded: bool | None = None) -> list[Family]:
     return [f for f in _FAMILIES if graded is None or (f.graded == graded and not f.of_lists)]
 
 
-def _named(template: str) -> tuple[Family | None, Family | None]:
+def _families_named(template: str) -> tuple[Family | None, Family | None]:
     """The metric of a template or an alias for binary judgements, and that for gains.
 
     Other capitals are accepted if they fit one metric only.
@@ -208,7 +208,7 @@ def _named(template: str) -> tuple[Family | None, Family | None]:
 
 def _family(template: str, view: str) -> Family | None:
     """The metric of a template for a view: of gains the graded one, if there is one; of judgements the binary one."""
-    binary, graded = _named(template)
+    binary, graded = _families_named(template)
     return (graded or binary) if is_gains(view) else (binary or graded)
 
 
@@ -266,16 +266,16 @@ def metric(
 
     def declare(compute: Compute) -> Compute:
         parameters = tuple(inspect.signature(compute).parameters)
-        extra = dict(options or {})
+        declared = dict(options or {})
         if read := [name for name in ("ranks", "judged", "occurrences") if name in parameters]:
-            _refuse_unknown(template, parameters, (read[0], "k", *extra) if read[0] != "occurrences" else read)
-            _declare(Family(template, compute, False, formula, cite, options=extra, **facts))
+            _refuse_unknown(template, parameters, (read[0], "k", *declared) if read[0] != "occurrences" else read)
+            _declare(Family(template, compute, False, formula, cite, options=declared, **facts))
             return compute
-        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *extra))
+        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *declared))
         others = tuple(c for c in CAPTIONS if c != captions)
         which = Option((captions, *others), f"first: {CAPTIONS['first']}")
         candidates = {"gt": WITHOUT_GROUND_TRUTH, "captions": which, "on": FOLDS}
-        _declare(Family(template, compute, True, formula, cite, options={**extra, **candidates}, **facts))
+        _declare(Family(template, compute, True, formula, cite, options={**declared, **candidates}, **facts))
         return compute
 
     return declare
@@ -302,7 +302,7 @@ def metric_sum(
         template: the name, without a view.
         parts: names of the metrics that are added up, means over queries.
         formula, cite, aliases: as of ``metric``.
-        mean: divide the sum by the number of what is added up.
+        mean: divide the sum by the number of terms.
 
     Raises:
         UsageError: no parts, or one that is not a mean over queries.
@@ -482,7 +482,7 @@ def parse(text: str) -> Metric:
             does not take, or a k that is not an integer, or too small.
     """
     if not isinstance(text, str):
-        raise UsageError(f"the name of a metric is {shown(text)}", fix="give a string such as R@1")
+        raise UsageError(f"the name of a metric is {format_value(text)}", fix="give a string such as R@1")
     match = _NAME.match(text.strip())
     if not match:
         fix = "write [view:]Name[@k], for example R@1 or eccv:mAP@R"
@@ -495,7 +495,7 @@ def parse(text: str) -> Metric:
         return parse(f"{given or 'gt'}:{PEERS[peer['stem'].lower()]}@{peer['k']}")
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
-        binary, graded = _named(template)
+        binary, graded = _families_named(template)
         of_gains = graded and (not binary or (options and not binary.options))
         default = DEFAULT_GAINS if of_gains else HUBNESS if binary and binary.of_lists else "gt"
         view = given.lower() if given else default

@@ -30,10 +30,10 @@ KS = (1, 5, 10)
 def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
     """Normalised discounted cumulative gain with the gains as they are (Järvelin and Kekäläinen, TOIS 2002).
 
-    Of gains that come from a label distance d it is the modified nDCG of Kim et al. (CVPR 2019, eq. 12), with the gain
-    2^(-log2(d + 1)) = 1 / (1 + d): so these gains are defined. Of CIDEr-D or SPICE it is not.
+    With gains from a label distance d it is the modified nDCG of Kim et al. (CVPR 2019, eq. 12), with the gain
+    2^(-log2(d + 1)) = 1 / (1 + d): so these gains are defined. With CIDEr-D or SPICE it is not.
 
-    With ``gain=exp`` grades are integers g with a gain of 2^g - 1 (Burges et al., Learning to Rank using Gradient
+    With ``gain=exp`` grades are integers g with the gain 2^g - 1 (Burges et al., Learning to Rank using Gradient
     Descent, ICML 2005).
     """
     at, every = up_to(ks, count), np.tile(np.asarray(ks, np.int64), (len(count), 1))

@@ -37,17 +37,17 @@ def any_hit(ties: TieGroups, k: int) -> Float:
 def fraction_found(ties: TieGroups, k: int, over: str = "all") -> Float:
     """Recall@k: every place of a tie is taken by a relevant item with the same chance."""
     size = np.minimum(ties.size, k) if over == "min" else ties.size
-    return _found(ties, np.full(len(ties.above), k)) / size
+    return _expected_found(ties, np.full(len(ties.above), k)) / size
 
 
 def precision_at(ties: TieGroups, k: int) -> Float:
     """P@k."""
-    return _found(ties, np.full(len(ties.above), k)) / k
+    return _expected_found(ties, np.full(len(ties.above), k)) / k
 
 
 def precision_at_size(ties: TieGroups) -> Float:
     """R-P."""
-    return _found(ties, ties.size) / ties.size
+    return _expected_found(ties, ties.size) / ties.size
 
 
 def best_rank(ties: TieGroups) -> Float:
@@ -57,7 +57,7 @@ def best_rank(ties: TieGroups) -> Float:
 
 def reciprocal_best_rank(ties: TieGroups, k: int | None = None) -> Float:
     """MRR: 1 / rank, weighted by the chance that the first relevant item of the tie has that rank; 0 beyond k."""
-    kinds, of = np.unique(np.stack([ties.above, ties.tied, ties.relevant], axis=1), axis=0, return_inverse=True)
+    kinds, kind = np.unique(np.stack([ties.above, ties.tied, ties.relevant], axis=1), axis=0, return_inverse=True)
     above, tied, relevant = kinds.T
     value, later = np.zeros(len(kinds)), np.ones(len(kinds))  # later: the chance that the places so far have none
     for place in range(1, int((tied - relevant).max(initial=-1)) + 2):
@@ -65,7 +65,7 @@ def reciprocal_best_rank(ties: TieGroups, k: int | None = None) -> Float:
         here = np.where(left >= relevant, relevant / np.maximum(left, 1), 0.0)
         value += later * here / (above + place) * (k is None or above + place <= k)
         later *= np.where(left >= relevant, 1.0 - here, 0.0)
-    return np.where(ties.first, value[of.reshape(-1)], 0.0)
+    return np.where(ties.first, value[kind.reshape(-1)], 0.0)
 
 
 def map_at_size(ties: TieGroups) -> Float:
@@ -81,7 +81,7 @@ def average_precision(ties: TieGroups) -> Float:
 def _average_precision(ties: TieGroups, depth: Int) -> Float:
     """The sum over the places up to ``depth`` of the chance of a relevant item, times the precision expected there.
 
-    Of the places before place j of a tie, (j - 1) (relevant - 1) / (tied - 1) are relevant if place j is.
+    Before place j of a tie, (j - 1) (relevant - 1) / (tied - 1) are relevant if place j is.
     """
     places = np.clip(depth - ties.above, 0, ties.tied)
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, int(depth.max(initial=0)) + 1))])
@@ -92,7 +92,7 @@ def _average_precision(ties: TieGroups, depth: Int) -> Float:
     return np.asarray(ties.relevant / ties.tied * ((ties.found + 1) * inverse + more * before) / ties.size)
 
 
-def _found(ties: TieGroups, k: Int) -> Float:
+def _expected_found(ties: TieGroups, k: Int) -> Float:
     return np.asarray(ties.relevant * np.clip(k - ties.above, 0, ties.tied) / ties.tied)
 
 

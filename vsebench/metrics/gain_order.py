@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..types import Int, Vectors
 
-MIN_COMMON_ONE_IN = 8  # items with the smallest gain are left out of the sort where they are one in so many
+COMMON_DIVISOR = 8  # items with the smallest gain are not sorted if at least one in so many has it
 CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)  # what ``tau.pair_counts`` counts
 Items = npt.NDArray[np.int32]
 
@@ -42,7 +42,7 @@ def gain_order(gains: Vectors, count: Int) -> GainOrder:
 
     least = np.empty(len(gains), np.float32)
     equal = gain_order_kernels.smallest(gains, count, least)
-    if equal * MIN_COMMON_ONE_IN < count.sum():
+    if equal * COMMON_DIVISOR < count.sum():
         return GainOrder(*order(gains, count), count, gains)
     item, gain = np.empty(gains.shape, np.int32), np.empty(gains.shape, np.float32)
     listed = np.empty(len(gains), np.int64)

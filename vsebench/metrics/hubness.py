@@ -27,7 +27,7 @@ COUNTED_HUBS = 10  # items that ``Hubs@k`` counts
 def skewness(occurrences: Int) -> float:
     """The skewness of the k-occurrences: their third central moment over the third power of their standard deviation.
 
-    It is 0 if all items are retrieved equally often, and large if a few items, the hubs, are retrieved for very
+    It is 0 if all items are retrieved equally often, and large where a few items, the hubs, are retrieved for very
     many queries (Radovanović et al., 2010, eq. 1).
     """
     centred = occurrences - occurrences.mean()

@@ -42,7 +42,7 @@ def judged_at(judged: Ranks, k: int) -> Float:
     """The share of the top k that was judged for the query, with any grade.
 
     The smaller it is, the less do the other values say about a system that finds new items. Judgements have to list
-    irrelevant items too, with grade 0. Of shorter lists it is the share of the list, as in ir_measures.
+    irrelevant items too, with grade 0. For shorter lists it is the share of the list, as in ir_measures.
     """
     return judged.within(k) / (k if judged.depth is None else np.clip(judged.depth, 1, k))
 

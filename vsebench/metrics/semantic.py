@@ -12,7 +12,7 @@ from .declare import Option, metric
 from .graded_ranking import sums_at, up_to
 
 CITE = ("biten2022semantic",)
-EXTENDED = {
+OPTIONS = {
     "m": Option(
         ("5",),
         "number of pseudo-positives, fewer if fewer gains are above 0",
@@ -31,7 +31,7 @@ KS = (1, 5, 10)
     "SR@{k}",
     formula="|pseudo-positives among the first k| / m",
     cite=CITE,
-    options=EXTENDED,
+    options=OPTIONS,
     ks=KS,
     expected="means",
 )
@@ -53,7 +53,7 @@ def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks
     "R@{k}",
     formula="1 if any of the m pseudo-positives is among the first k, else 0",
     cite=CITE,
-    options=EXTENDED,
+    options=OPTIONS,
     ks=KS,
     expected=expected.any_hit,
 )

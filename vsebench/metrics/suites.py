@@ -37,8 +37,8 @@ class Suite:
         return parse(self.metrics[0]).graded
 
 
-JUDGED = ("R@1", "R-P", "mAP@R")  # of judgements that know several positives of a query
-JUDGED_ONLY_METRICS = ("nDCG@10", "Recall@10", "R@1", "mAP")  # of judgements that alone say what is relevant
+MULTI_POSITIVE = ("R@1", "R-P", "mAP@R")  # for judgements with several positives per query
+JUDGEMENTS_ONLY = ("nDCG@10", "Recall@10", "R@1", "mAP")  # for judgements without ground truth
 INTRA = "cxc-intra"
 SUITES: dict[str, Suite] = {
     s.name: s
@@ -54,7 +54,7 @@ SUITES: dict[str, Suite] = {
             ("1k:R@1", "1k:RSum"),
         ),
         Suite(
-            "eccv", tuple(f"eccv:{name}" for name in JUDGED),
+            "eccv", tuple(f"eccv:{name}" for name in MULTI_POSITIVE),
             "ECCV Caption judgements, which hold relevant items beyond the captions written for the image",
             ("eccv:mAP@R",),
         ),
@@ -64,7 +64,7 @@ SUITES: dict[str, Suite] = {
             ("cxc:R@1",),
         ),
         Suite(
-            "entails", tuple(f"entails:{name}" for name in JUDGED),
+            "entails", tuple(f"entails:{name}" for name in MULTI_POSITIVE),
             "every caption that is true of an image is relevant, whichever image it was written for; scenes only",
             ("entails:mAP@R",), default=False,  # takes minutes on a split of 5,000 images, for its many positives
         ),
@@ -123,7 +123,7 @@ def expand(
     """The metrics of a comma-separated list, in order, without repeats.
 
     Args:
-        text: names, suites, ``all``, ``binary`` or ``graded``; the name of judgements stands for ``JUDGED`` of them.
+        text: names, suites, ``all``, ``binary`` or ``graded``; the name of judgements means their ``MULTI_POSITIVE``.
         views: the judgements that the split has; ``all`` and ``binary`` stay within them.
         gains: kinds of gains that ``all`` and ``graded`` go through; the first is that of graded names without a view.
         suits: whether a graded metric is defined with the gains of its view; ``all`` and ``graded`` leave out others.
@@ -149,8 +149,8 @@ def expand(
         else:
             names = members(word, default)
             if names is None and lower in views:
-                names = tuple(f"{lower}:{name}" for name in JUDGED)
-            chosen += [_one(word, default)] if names is None else [parse(name) for name in names]
+                names = tuple(f"{lower}:{name}" for name in MULTI_POSITIVE)
+            chosen += [_parse_word(word, default)] if names is None else [parse(name) for name in names]
     return list(dict.fromkeys(chosen))
 
 
@@ -180,7 +180,7 @@ def headlines(metrics: Iterable[Metric]) -> list[Metric]:
     return [m for m in given if m in first or m.view not in represented]
 
 
-def _one(word: str, default: str) -> Metric:
+def _parse_word(word: str, default: str) -> Metric:
     try:
         found = parse(word)
     except UnknownMetric as error:
@@ -191,12 +191,12 @@ def _one(word: str, default: str) -> Metric:
     return replace(found, view=default) if is_gains(found.view) and ":" not in word else found
 
 
-def default_words(views: Sequence[str], own: Sequence[str] = (), alone: bool = False) -> list[str]:
+def default_words(views: Sequence[str], custom_views: Sequence[str] = (), alone: bool = False) -> list[str]:
     """What is measured if no metric is named: the headline suites of the split and the judgements of the user.
 
-    Judgements alone are measured by ``JUDGED_ONLY_METRICS``.
+    Judgements alone are measured by ``JUDGEMENTS_ONLY``.
     """
     if alone:
-        own = [f"{view}:{name}" for view in own for name in JUDGED_ONLY_METRICS]
+        custom_views = [f"{view}:{name}" for view in custom_views for name in JUDGEMENTS_ONLY]
     recall = ["recall"] if "gt" in views else []
-    return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *own]
+    return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *custom_views]

@@ -178,5 +178,5 @@ def balance(value: npt.NDArray[Any], cluster: Int, order: Int | None = None) -> 
 
 def _ends(new: Bool) -> tuple[Int, Int]:
     """(item,) int64: the first item of the run of an item, and the one behind its last."""
-    bounds, of = np.append(np.flatnonzero(new), len(new)), np.cumsum(new) - 1
-    return bounds[of], bounds[of + 1]
+    bounds, tie = np.append(np.flatnonzero(new), len(new)), np.cumsum(new) - 1
+    return bounds[tie], bounds[tie + 1]

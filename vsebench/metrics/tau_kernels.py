@@ -19,10 +19,10 @@ import numpy as np
 
 from ..numeric import compiled as nb
 
-CHUNK_WORDS = 128  # of a chunk: four parts of eight groups of four words
+CHUNK_WORDS = 128  # words per chunk: four parts of eight groups of four words
 CHUNK_PLACES = np.uint32(64 * CHUNK_WORDS)
-CHUNK_GROUPS = 32  # of a chunk
-NEXT_COUNTERS = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
+CHUNK_GROUPS = 32  # groups per chunk
+LAST_THREE = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
 
 
 @nb.njit(nogil=True)
@@ -48,12 +48,12 @@ def _add(place, chunks, bits, groups, words, behind):
     """
     w = place >> np.uint32(6)
     bits[w] |= np.uint64(1) << np.uint64(place & np.uint32(63))
-    words[w >> np.uint32(2)] += NEXT_COUNTERS << np.uint64((w & np.uint32(3)) << np.uint32(4))
+    words[w >> np.uint32(2)] += LAST_THREE << np.uint64((w & np.uint32(3)) << np.uint32(4))
     g, p = (w >> np.uint32(2)) & np.uint32(7), w >> np.uint32(5)
     groups[p << np.uint32(1)] += behind[g, 0]
     groups[(p << np.uint32(1)) + np.uint32(1)] += behind[g, 1]
     c = place // CHUNK_PLACES
-    chunks[c, 1] += NEXT_COUNTERS << np.uint64((p & np.uint32(3)) << np.uint32(4))
+    chunks[c, 1] += LAST_THREE << np.uint64((p & np.uint32(3)) << np.uint32(4))
 
 
 @nb.njit(nogil=True)

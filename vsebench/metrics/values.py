@@ -15,7 +15,7 @@ from ..types import Float, Int, Vectors
 from .declare import Metric
 from .graded_ranking import GradedRanking, up_to
 
-MAX_GRADE = 60  # grade whose gain 2^g - 1, and sums of it, float64 holds to the last digit of a metric
+MAX_GRADE = 60  # float64 still computes metrics of gains 2^g - 1 exactly
 
 
 def without_negative() -> str:
@@ -48,7 +48,7 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
 
 
 def linear(metric: Metric) -> Metric:
-    """The metric with the grade as gain; or the metric with the gain 2^g - 1 if it is the only one."""
+    """The metric with the grade as its gain; unchanged if its gain of a grade g is not 2^g - 1."""
     return replace(metric, options=tuple(option for option in metric.options if option[0] != "gain"))
 
 

@@ -16,8 +16,8 @@ import numba
 from numba.core import caching, event
 
 FIX = "set NUMBA_CACHE_DIR to a folder that you can write"
-UNCACHED_NOTE = f"kernels are compiled in every run, as their cache cannot be written ({FIX})"
-notes: list[str] = []  # ``UNCACHED_NOTE``, once
+NO_CACHE = f"kernels are compiled in every run, as their cache cannot be written ({FIX})"
+notes: list[str] = []  # ``NO_CACHE``, once
 
 
 class Cache(caching.FunctionCache):
@@ -35,7 +35,7 @@ class Cache(caching.FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception:  # as on a full disk
-            notes[:] = [UNCACHED_NOTE]
+            notes[:] = [NO_CACHE]
             self._forget()  # it may name a file by now that was not written, and that has the code of an older source
 
     def _forget(self) -> None:
@@ -57,7 +57,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             dispatcher._cache = Cache(function)
         except (RuntimeError, OSError):  # no folder that numba knows of can be written
-            notes[:] = [UNCACHED_NOTE]
+            notes[:] = [NO_CACHE]
         return dispatcher
 
     return decorate

@@ -1,8 +1,8 @@
-"""Logarithms, exponentials and sorting whose result is the same on every processor.
+"""Logarithms, exponentials and sorting with the same result on every processor.
 
 numpy and the C library have several versions of ``log``, ``log2`` and ``exp``, chosen by the features of the processor,
 and these differ in the last bit. Here every result is that of decimal arithmetic with 25 digits, which every machine
-rounds alike, as a float64. It takes some 50 us a distinct argument: for ranks, document frequencies and
+rounds to the same float64. It takes some 50 us a distinct argument: for ranks, document frequencies and
 differences of lengths, whose functions are computed once.
 """
 

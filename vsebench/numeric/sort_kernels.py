@@ -9,14 +9,14 @@ from . import compiled as nb
 
 BINS = 2048  # of a digit: three digits of 11 bits
 MASK = np.uint32(BINS - 1)
-SIGN = np.uint32(1 << 31)
-MINUS_ZERO = SIGN
+SIGN_BIT = np.uint32(1 << 31)
+MINUS_ZERO = SIGN_BIT
 
 
 @nb.njit(nogil=True)
 def _reversed(x):
     """A number's bits as an integer that descends while the number ascends; its own inverse."""
-    return x if x & SIGN else x ^ np.uint32(0x7FFFFFFF)
+    return x if x & SIGN_BIT else x ^ np.uint32(0x7FFFFFFF)
 
 
 @nb.njit(nogil=True)

@@ -11,14 +11,14 @@ import torch
 from ..errors import DeviceFault, DeviceMemory, first_line, is_of_torch
 from ..options import spell
 
-MEMORY_SHARES = (1, 8)  # of what is computed together, one after the other where the device has too little memory
-# Of errors that are no OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
-OUT_OF_MEMORY_MESSAGES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
+DIVISORS = (1, 8)  # batch sizes to try: complete, then an eighth if the device runs out of memory
+# Errors other than OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
+OUT_OF_MEMORY = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 Made = TypeVar("Made")
 
 
 def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
-    """``work(share)``, and once again with less at a time where the device has too little memory.
+    """``work(share)``, and once again with less at a time if the device has too little memory.
 
     Args:
         device: the device, or its name.
@@ -27,11 +27,11 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
     Raises:
         DeviceMemory: the memory is not enough for the smaller pieces either.
     """
-    for share in MEMORY_SHARES:
+    for share in DIVISORS:
         try:
             return work(share)
         except RuntimeError as error:
-            if not is_want(error):
+            if not is_out_of_memory(error):
                 raise
         # Behind the handler, because the error holds the tensors of the attempt.
         if torch.device(device).type == "cuda":
@@ -55,15 +55,15 @@ def device_faults(device: Any) -> Iterator[None]:
         yield
     except RuntimeError as error:
         plain = is_of_torch(error) or type(error) is RuntimeError  # a class below it is an error of Python's own
-        if torch.device(device).type != "cuda" or is_want(error) or not plain:
+        if torch.device(device).type != "cuda" or is_out_of_memory(error) or not plain:
             raise
         what = f"torch failed on the GPU: {first_line(error)}"
         raise DeviceFault(what, fix=f"try again, or use {spell('backend', 'numpy')}") from error
 
 
-def is_want(error: RuntimeError) -> bool:
-    """Whether an error of torch is want of memory."""
-    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY_MESSAGES)
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch ran out of memory."""
+    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 def full_precision() -> Callable[[], None]:
@@ -77,7 +77,7 @@ def full_precision() -> Callable[[], None]:
         _set_older("highest", False)
         return lambda: _set_older(*before)
     each = (backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul, backends.mkldnn.conv)
-    found = [(operation, _explicit_precision(operation)) for operation in each]
+    found = [(operation, _override(operation)) for operation in each]
     for operation in each:
         operation.fp32_precision = "ieee"
 
@@ -93,7 +93,7 @@ def _set_older(products: str, convolutions: bool) -> None:
     torch.backends.cudnn.allow_tf32 = convolutions
 
 
-def _explicit_precision(operation: Any) -> str:
+def _override(operation: Any) -> str:
     """The precision that is set for an operation on a device; ``none`` where it is the one of all operations."""
     value = operation.fp32_precision
     operation.fp32_precision = "none"

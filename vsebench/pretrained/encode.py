@@ -33,7 +33,7 @@ from .parts import Parts
 from .sentence import load_sentence_transformers
 
 BATCH = 64  # images or captions
-TRIAL_IMAGES = (((64, 48), "gray"), ((40, 90), "navy"))
+TEST_IMAGES = (((64, 48), "gray"), ((40, 90), "navy"))
 READERS = min(8, os.cpu_count() or 1)  # threads that read images
 Progress = Callable[[int, int], None]
 
@@ -48,8 +48,8 @@ class Encoded:
         images: (image, dim) float32 vectors of length 1, with their ids.
         captions: (caption, dim) float32 vectors of length 1, with their ids.
         split: the ids, the strings, and the image of every caption.
-        about: the model, its weights, its preprocessing, what was chosen and the versions of libraries.
-        notes: what was decided, one sentence each.
+        about: the model, its weights, its preprocessing, the chosen settings and the versions of libraries.
+        notes: decisions, one sentence each.
         warnings: what may be wrong, such as weights of the model that are not used.
     """
 
@@ -149,14 +149,14 @@ def encode(
     choices = Choices(lower=lower, template=template, precision=precision, context_length=context_length)
     if output is not None:
         check_writable(Path(output))
-    named = known(model)
+    named = known_model(model)
     inputs = read_inputs(images, captions, split, part)
     with float32(threads):
         loaded = Loaded(named, device, choices, batch)
         return loaded.encode(inputs, output, progress)
 
 
-def known(model: PathLike) -> names.Named:
+def known_model(model: PathLike) -> names.Named:
     """The model that is meant; raises UsageError and MissingPackage."""
     named = names.find(os.fspath(model))
     if named is None:
@@ -194,9 +194,9 @@ class Loaded:
                 self._check_encoder(strings)
                 vectors = self._vectors(inputs.images, strings, parts, progress)
         except RuntimeError as error:
-            from ..numeric.torch_support import is_want
+            from ..numeric.torch_support import is_out_of_memory
 
-            if self.choices.precision == "fp32" or is_want(error):
+            if self.choices.precision == "fp32" or is_out_of_memory(error):
                 raise
             what = f"'{self.title}' cannot compute in {self.choices.precision} here ({first_line(error)})"
             raise UsageError(what, fix=f"leave {spell('precision')} out, or try another") from error
@@ -211,12 +211,12 @@ class Loaded:
         return result
 
     def _check_encoder(self, captions: Sequence[str]) -> None:
-        """Refuse a model if its vectors depend on missing weights, or on other items of the batch."""
+        """Raise BadInput if vectors depend on missing weights, or on other items of the batch."""
         from PIL.Image import new as blank
 
         encoder = self.encoder
         some = of_each_length(captions)
-        images = [encoder.prepare(blank("RGB", size, colour)) for size, colour in TRIAL_IMAGES]
+        images = [encoder.prepare(blank("RGB", size, colour)) for size, colour in TEST_IMAGES]
         for vectors, items in ((encoder.captions, some), (encoder.images, images)):
             check_vectors(vectors, items, encoder.weights, f"model '{self.title}'", self.choices.precision)
 
@@ -300,8 +300,8 @@ def _notes(encoder: Encoder, unused: int, captions: Sequence[str], parts: Parts)
         notes.append(f"images of the folder without a caption are left out: {unused:,}")
     cut = sum(sum(encoder.is_cut(list(captions[at : at + 4096]))) for at in range(0, len(captions), 4096))
     if cut:
-        of = f"of {len(captions):,} captions"
-        counted = count_of(cut, f"{of} is", f"{of} are")
+        scope = f"of {len(captions):,} captions"
+        counted = count_of(cut, f"{scope} is", f"{scope} are")
         notes.append(f"{counted} longer than {encoder.context} tokens and truncated")
     if parts.restored:
         notes.append(f"{count_of(parts.restored, 'vector is', 'vectors are')} from an interrupted call")

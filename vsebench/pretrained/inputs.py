@@ -30,7 +30,7 @@ class Inputs:
         split: the ids, the strings, and the image of every caption.
         images: where every image is.
         unused: how many images are there that the split does not have.
-        notes: what was decided when they were read.
+        notes: decisions made when they were read.
     """
 
     split: TestSet
@@ -47,7 +47,7 @@ class Inputs:
         """Sixteen digits of the ids, the captions, and the files of the images (size and time)."""
         ids = [ids.tolist() for ids in (self.split.rows.ids, self.split.columns.ids, self.split.owners)]
         return store.fingerprint(
-            *(list(map(str, of)) for of in ids),
+            *(list(map(str, side)) for side in ids),
             self.split.columns.texts or (),
             [state_of(image) for image in self.images],
         )[:16]

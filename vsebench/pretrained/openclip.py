@@ -14,7 +14,7 @@ from .choices import PRECISIONS, Choices, context_of
 from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity
 from .names import FIX, HUB, Named
 
-QUICKGELU_ENDING = "-quickgelu"  # the ending of models with OpenAI's approximation of GELU
+QUICKGELU_ENDING = "-quickgelu"  # models with OpenAI's approximation of GELU
 
 
 def load_open_clip(named: Named, device: str, choices: Choices) -> Encoder:
@@ -86,7 +86,7 @@ def _check(named: Named, open_clip: Any) -> None:
                 raise UsageError(f"unknown weights '{named.weights}' of {named.name}", fix=fix)
             raise unknown(f"weights of {named.name}", named.weights, tags)
         return
-    # open_clip only warns, and the vectors are worse. Where the other variant has no such weights, its table is wrong.
+    # open_clip only warns, and the vectors are worse. If the other variant has no such weights, its table is wrong.
     other = (
         named.name.removesuffix(QUICKGELU_ENDING)
         if named.name.endswith(QUICKGELU_ENDING)

@@ -13,7 +13,7 @@ from ..types import Vectors
 from .device import in_turn_on
 
 KIND = "encode"  # of entries in the cache
-BATCHES = 8  # of a part
+BATCHES_PER_PART = 8
 
 
 class Parts:
@@ -43,14 +43,14 @@ class Parts:
         Args:
             items: what each vector is of: a caption, or the path, size and time of a file. A part is found again
                 for the same items only.
-            batch: of a part there are ``BATCHES`` of them.
+            batch: of a part there are ``BATCHES_PER_PART`` of them.
             compute: the vectors of items ``start`` to before ``stop``, by the device of a number.
             done: called with the number of items of a part that was there.
             devices: each computes a part at a time.
         """
 
         def part(device: int, start: int) -> Vectors:
-            stop = min(start + batch * BATCHES, len(items))
+            stop = min(start + batch * BATCHES_PER_PART, len(items))
             key = store.fingerprint(KIND, self.settings, list(items[start:stop]))
             found = store.get_array(KIND, key)
             there = found is not None
@@ -65,7 +65,7 @@ class Parts:
                 done(stop - start)
             return found
 
-        return np.concatenate(in_turn_on(devices, part, range(0, len(items), batch * BATCHES)))
+        return np.concatenate(in_turn_on(devices, part, range(0, len(items), batch * BATCHES_PER_PART)))
 
     def remove(self) -> None:
         """Remove the parts from the cache: the result has them."""

@@ -19,10 +19,10 @@ from ..options import public, spell
 from ..types import PathLike
 from .choices import Choices
 from .device import float32
-from .encode import BATCH, Loaded, Progress, known
+from .encode import BATCH, Loaded, Progress, known_model
 from .inputs import Inputs, read_inputs
 
-# Of ``Encoded.about``: what decides the vectors, but for the last bits.
+# Entries of ``Encoded.about`` that decide the vectors, apart from the last bits.
 IDENTITY = (
     "model", "revision", "weights_sha256", "preprocess", "tokenizer", "precision", "normalised", "choices", "context",
     "inputs",
@@ -36,7 +36,7 @@ class EncodedFile:
     Attributes:
         path: the .npz file.
         model, set: as parts of names of files.
-        split: the name of the split, ``custom`` for a set of one's own.
+        split: the name of the split, ``custom`` for a custom set.
         images, captions: how many there are.
         about: what the file has as ``encoder``.
         notes, warnings: as of ``Encoded``.
@@ -103,12 +103,12 @@ def encode_all(
         BadInput, MissingPackage, DiskError: as ``encode``.
     """
     choices = Choices(lower=lower, template=template, precision=precision, context_length=context_length)
-    named = [known(model) for model in _listed(models)]
+    named = [known_model(model) for model in _listed(models)]
     sets = _sets(_listed(images), captions, None if split is None else _listed(split))
     targets = _targets([one.slug for one in named], [name for name, _, _ in sets], output)
     given = [Path(x) for x in (*_listed(images), captions) if x is not None]
     refuse_overwriting(targets, [path for path in given if not path.is_dir()])
-    inputs = [read_inputs(source, captions, of, part) for _, source, of in sets]
+    inputs = [read_inputs(source, captions, known, part) for _, source, known in sets]
     total, before, files = len(named) * sum(one.count for one in inputs), 0, []
     with float32(threads):
         for at, model in enumerate(named):

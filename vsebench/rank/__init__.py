@@ -13,7 +13,7 @@ rows of a scorer; for the other direction they are the rows of its transpose, ``
       order.listed, tops.place                  instead of counting: more than 64 relevant items, or allowed ones alone
       ranks.ranks_from_counts                   ranks under a tie rule
 
-    order.Lists                                 shallow lists from the counted tiles
+    order.Lists                                 lists from the tiles that are counted, if they are shallow
     order.top_lists(scorer, k)                  else the top of every ranking, in threads
       order.listed(scorer, queries, k, among)   the k best candidates of some queries, also for graded metrics
       order.order(scorer, queries, k)           the k best of all items
@@ -21,7 +21,7 @@ rows of a scorer; for the other direction they are the rows of its transpose, ``
         order.complete_order                    float64 products of deep orders, or given scores
         numeric.sort.order                      order by float32 score
         sort_kernels.find_runs                  runs of near-ties
-        order.resolve_ties                      runs sorted by canonical score
+        order.resolve_near_ties                 runs sorted by canonical score
 
 What is exact: the canonical score of a pair is a float64 inner product summed in one fixed order (``scorers``), and
 equal scores are in the order of the gallery index. Tiles are float32 products of any BLAS, or float64 ones rounded to

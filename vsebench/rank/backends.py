@@ -28,7 +28,7 @@ from ..environment import has_driver
 from ..errors import MissingPackage, UsageError, closest, first_line, install
 from ..options import spell
 from .count import Scan, scan_tiles
-from .order import Order, together
+from .order import Order, queries_together
 
 AUTO = "auto"
 
@@ -103,8 +103,8 @@ def _faiss() -> Ranker:
     from .faiss_index import Indexes
 
     indexes = Indexes()
-    lists = Order(partial(indexes.order, ties=True), together, indexes.deepest, "a FAISS index")
-    return Ranker(scan_tiles, Order(indexes.order, together), lists)
+    lists = Order(partial(indexes.order, ties=True), queries_together, indexes.deepest, "a FAISS index")
+    return Ranker(scan_tiles, Order(indexes.order, queries_together), lists)
 
 
 def _torch(device: str | None) -> Ranker:
@@ -153,7 +153,7 @@ def parts(name: str) -> tuple[str, str | None]:
 
 
 def check(name: str, here: bool = True) -> None:
-    """Refuse an unknown back-end, or one without its package.
+    """Raise UsageError for unknown back-ends, MissingPackage if a package is not installed.
 
     Args:
         name: of a back-end, or ``auto``.
@@ -175,7 +175,7 @@ def check(name: str, here: bool = True) -> None:
 def chosen(name: str) -> tuple[str, str]:
     """The name of the back-end that will be used, with its device if any, and why.
 
-    ``auto`` takes torch if it finds a GPU that works. Torch is imported only if the driver of a GPU is found.
+    ``auto`` takes torch where it finds a GPU that works. Torch is imported only if the driver of a GPU is found.
 
     Args:
         name: of a back-end, or ``auto``.

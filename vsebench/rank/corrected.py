@@ -8,7 +8,7 @@
   first item of a query of the bank; the others keep their order.
 - ``dsl``: dual softmax (Cheng et al., 2021): a score times ``exp(beta s(q, g)) / sum_b exp(beta s(b, g))``.
 
-Each reads the scores of a bank of queries with the gallery. Where the test queries are the bank, a correction is
+Each reads the scores of a bank of queries with the gallery. If the test queries are the bank, a correction is
 transductive: the ranking of a query depends on the other test queries.
 
 The first two are offsets of the items, so vectors stay vectors (``sums``); the third is a matrix in memory.
@@ -53,7 +53,7 @@ def csls(scorer: Scorer, bank: Scorer, threads: int | None = None, *, k: int = 1
 def qb(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float = 20, k: int = 1) -> Scorer:
     """``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
 
-    ``a`` is 1 if the first item of the query is among the first k of a query of the bank, else 0.
+    ``a`` is 1 if the first item of a query is among the first k of a query of the bank, else 0.
     """
     threads = threads or default_threads()
     found, first = top_lists(bank, k, threads=threads), top_lists(scorer, 1, threads=threads)
@@ -63,10 +63,10 @@ def qb(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float 
 
 def _lowered(scorer: Scorer, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    return weighted_sum([scorer], [1.0], [(queries, -rounded_offsets(gallery, scorer.magnitude))])
+    return weighted_sum([scorer], [1.0], [(queries, -machine_independent(gallery, scorer.magnitude))])
 
 
-def rounded_offsets(values: Float, size: float) -> Float:
+def machine_independent(values: Float, size: float) -> Float:
     """(item,) offsets, rounded so that they do not depend on the machine.
 
     They have ``DIGITS`` decimals for scores up to ``size`` 1, and proportional decimals for other sizes: if scores are
@@ -86,7 +86,7 @@ def rounded_offsets(values: Float, size: float) -> Float:
 
 
 def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float = 100) -> Scorer:
-    """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, as an order; ``shown`` gives the scores themselves.
+    """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))`` as an order; ``with_scores`` gives the scores.
 
     Its logarithm is mapped to numbers in the same order, as the numbers themselves are below or above all floats where
     beta times a score is in the hundreds. Logarithms have ``DIGITS`` decimals, which all processors agree on.
@@ -95,7 +95,7 @@ def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
-    out, prior = np.empty(scorer.shape), rounded_offsets(log_sums(bank, beta) / beta, scorer.magnitude) * beta
+    out, prior = np.empty(scorer.shape), machine_independent(log_sums(bank, beta) / beta, scorer.magnitude) * beta
     for start, block in blocks(scorer):
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)
@@ -104,7 +104,7 @@ def dsl(scorer: Scorer, bank: Scorer, threads: int | None = None, *, beta: float
     return Matrix(out, mapped_logarithms=True)
 
 
-def shown(scorer: Scorer, found: Tops) -> Tops:
+def with_scores(scorer: Scorer, found: Tops) -> Tops:
     """Lists with the scores of a correction, if the scorer ranks by other numbers."""
     if not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
         return found

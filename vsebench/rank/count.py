@@ -2,7 +2,7 @@
 
 Queries are rows of a tile; if the columns are queries too, strips of the transposed tile are counted in the same
 way. A relevant pair has a canonical score and two thresholds around it; a score between these is compared in float64
-(``kernels.count`` lists them, ``Counter.compare_exactly`` compares).
+(``kernels.count`` lists them, ``Counter.resolve`` compares).
 
 Counting compares every relevant item with every candidate of its query. Queries with many relevant items are ordered
 instead (``order``), as are the items that are allowed, and the places of the relevant ones are read.
@@ -24,9 +24,9 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
-from ..types import EVERYTHING, NONE, Bool, Both, Candidates, Float, Int, Observation, Ranks, Relevance
+from ..types import EVERYTHING, NO_INDICES, Bool, Both, Candidates, Float, Int, Observation, Ranks, Relevance
 from . import kernels
-from .order import PART_SCORES, QUERIES_PER_TILE, REFERENCE, Lists, Order, exact_scores, listed, top_lists
+from .order import BLOCK_SCORES, GROUP_QUERIES, REFERENCE, Lists, Order, exact_scores, listed, top_lists
 from .ranks import ranks_from_counts
 from .scorers import Range, Scorer, System
 from .ties import check_ties
@@ -35,17 +35,17 @@ from .tops import ranks as ranks_of_lists
 
 Array = npt.NDArray[Any]
 TILE_COLUMNS = 1280
-TILE_BYTES = 64 << 20  # of all tiles together
-STRIP, STRIP_BYTES = QUERIES_PER_TILE, 4 << 20  # columns of a tile that are transposed together, and their size
-PAIRS_PER_CALL = 1 << 16  # pairs that a thread compares by canonical score together
-MAX_COUNTED_PAIRS = 64  # of a query, relevant or excluded; queries with more are ordered
+TILE_BYTES = 64 << 20  # of all tiles
+STRIP_COLUMNS, STRIP_BYTES = GROUP_QUERIES, 4 << 20  # columns of a tile transposed at a time, and their size
+BATCH_PAIRS = 1 << 16  # pairs compared by canonical score at a time, by one thread
+MAX_COUNTED_PAIRS = 64  # relevant or excluded pairs of a query; with more, the query is ordered
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
-ORDERED_BYTES = 48  # the same of a query that is ordered, and of a score
+ORDERED_BYTES = 48  # memory for an ordered query, and for a score
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The relevant items of some judgements among some candidates; their ranks are returned under ``view``.
+    """The relevant items of some judgements among some candidates; their ranks are returned for ``view``.
 
     Excluded positives are removed; positives that are not allowed count as missing.
     """
@@ -65,9 +65,9 @@ class Targets:
         """(judged,) int64 fold of every query, or None."""
         return None if self.candidates.fold is None else self.candidates.fold[0][self.relevance.queries]
 
-    def of(self, rows: Bool) -> Targets:
+    def take(self, rows: Bool) -> Targets:
         """The targets of some of the judged queries, (judged,)."""
-        return replace(self, relevance=of_queries(self.relevance, rows))
+        return replace(self, relevance=take_queries(self.relevance, rows))
 
 
 class Consumer(Protocol):
@@ -122,19 +122,21 @@ def count(
     check_ties(ties)
     check_targets(system, targets)
     threads = threads or default_threads()
-    sides = [_Side(scorer, own, threads, dense) for scorer, own in zip(system.both, targets, strict=True)]
+    sides = [
+        _Side(scorer, side_targets, threads, dense) for scorer, side_targets in zip(system.both, targets, strict=True)
+    ]
     pairs, ordered = (sum(size) for size in zip(*(one.sizes for one in sides), strict=True))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
-    require((ordered + bool(ordered) * threads * PART_SCORES) * ORDERED_BYTES)
+    require((ordered + bool(ordered) * threads * BLOCK_SCORES) * ORDERED_BYTES)
     rows, columns = (one.counters() for one in sides)
     scan = scan or scan_tiles
-    of_rows, of_columns = [*rows, *consumers[0]], [*columns, *consumers[1]]
-    if system.separate_backward is None and (rows or columns):
+    of_rows, of_columns = [*rows, *beside[0]], [*columns, *beside[1]]
+    if system.separate is None and (rows or columns):
         scan(system.forward, of_rows, of_columns, threads, tile_shape, progress)
-    if system.separate_backward is not None and rows:
+    if system.separate is not None and rows:
         scan(system.forward, of_rows, [], threads, tile_shape, progress)
-    if system.separate_backward is not None and columns:
-        scan(system.separate_backward, of_columns, [], threads, tile_shape, progress)
+    if system.separate is not None and columns:
+        scan(system.separate, of_columns, [], threads, tile_shape, progress)
     return sides[0].ranks(rows, ties), sides[1].ranks(columns, ties)
 
 
@@ -144,9 +146,9 @@ class _Side:
     def __init__(self, scorer: Scorer, targets: Sequence[Targets], threads: int, dense: Order | None):
         self.scorer, self.targets, self.threads, self.dense = scorer, targets, threads, dense or REFERENCE
         many = [_many(t, dense is not None) for t in targets]
-        self.crowded = [t.of(rows) for t, rows in zip(targets, many, strict=True) if rows.any()]
+        self.crowded = [t.take(rows) for t, rows in zip(targets, many, strict=True) if rows.any()]
         self.few = [
-            t.of(~rows) if rows.any() else t
+            t.take(~rows) if rows.any() else t
             for t, rows in zip(targets, many, strict=True)
             if not (len(rows) and rows.all())
         ]
@@ -164,7 +166,7 @@ class _Side:
 
     def ranks(self, counters: Sequence[Counter], ties: str) -> dict[str, Ranks]:
         """By view, from the counts of a pass and from orders."""
-        counts = {view: np.zeros((3, len(of)), np.int64) for view, of in self.of_many.items()}
+        counts = {view: np.zeros((3, len(targets)), np.int64) for view, targets in self.of_many.items()}
         for view, found in _by_order(self.scorer, self.crowded, self.dense, self.threads).items():
             counts[view][:, self.of_many[view]] = found
         for one in counters:
@@ -187,10 +189,10 @@ def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:
     stored = replace(candidates, fold=None)
     if stored.everything:
         return relevance
-    of, queries = relevance.query_of, relevance.queries
-    kept = is_candidate(stored, queries[of], relevance.items)
-    lost = ~kept & is_candidate(replace(stored, allowed=None), queries[of], relevance.items)
-    found, away = (np.bincount(of[some], minlength=len(queries)) for some in (kept, lost))
+    query_of, queries = relevance.query_of, relevance.queries
+    kept = is_candidate(stored, queries[query_of], relevance.items)
+    lost = ~kept & is_candidate(replace(stored, allowed=None), queries[query_of], relevance.items)
+    found, away = (np.bincount(query_of[some], minlength=len(queries)) for some in (kept, lost))
     missing = relevance.missing + away
     judged, indptr = found + missing > 0, np.concatenate([[0], np.cumsum(found)])
     return replace(
@@ -199,28 +201,28 @@ def _reachable(relevance: Relevance, candidates: Candidates) -> Relevance:
     )  # fmt: skip
 
 
-def of_queries(relevance: Relevance, rows: Bool) -> Relevance:
-    """The judgements of some of the queries; ``rows`` is (judged,) bool."""
+def take_queries(relevance: Relevance, rows: Bool) -> Relevance:
+    """The judgements of some of the queries; ``rows`` is (judged,)."""
     if rows.all():
         return relevance
     indptr = np.concatenate([[0], np.cumsum(relevance.found[rows])])
     items = relevance.items[rows[relevance.query_of]]
     return replace(
         relevance, queries=relevance.queries[rows], indptr=indptr, items=items, missing=relevance.missing[rows],
-        without=NONE,
+        without=NO_INDICES,
     )  # fmt: skip
 
 
 def _by_order(scorer: Scorer, dense: Sequence[Targets], order: Order, threads: int) -> dict[str, Int]:
-    """(3, pair) counts of some targets by ordering their queries: once for all items that are not listed."""
+    """(3, pair) counts of targets by ordering their queries, once for all queries without listed items."""
     found = {t.view: np.zeros((3, len(t.relevance.items)), np.int64) for t in dense}
     gallery, galleries = scorer.shape[1], [t for t in dense if t.candidates.allowed is None]
     step, jobs = (
-        min(order.together(gallery, gallery), max(1, PART_SCORES // gallery)),
+        min(order.together(gallery, gallery), max(1, BLOCK_SCORES // gallery)),
         list[tuple[list[Targets], Int]](),
     )
     for group in (galleries, *([t] for t in dense if t.candidates.allowed is not None)):
-        queries = np.unique(np.concatenate([NONE, *(t.relevance.queries for t in group)]))
+        queries = np.unique(np.concatenate([NO_INDICES, *(t.relevance.queries for t in group)]))
         jobs += [(group, queries[a : a + step]) for a in range(0, len(queries), step)]
 
     def work(job: tuple[list[Targets], Int]) -> None:
@@ -248,7 +250,7 @@ def make_counters(scorer: Scorer, targets: Sequence[Targets], threads: int) -> l
 def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int]:
     """(row, column) size of a tile, such that the tiles of all threads, and a strip of each, fit a fixed memory."""
     width = min(TILE_COLUMNS, shape[1])
-    most = min(TILE_BYTES // threads // (itemsize * width), STRIP_BYTES // (itemsize * STRIP))
+    most = min(TILE_BYTES // threads // (itemsize * width), STRIP_BYTES // (itemsize * STRIP_COLUMNS))
     return max(1, min(shape[0], most)), width
 
 
@@ -276,7 +278,7 @@ def scan_tiles(
 
     def worker(thread: int) -> Callable[[tuple[int, int]], None]:
         buffer = np.empty(height * width, scorer.dtype)
-        turned = np.empty(height * min(width, STRIP) * bool(columns), scorer.dtype)
+        turned = np.empty(height * min(width, STRIP_COLUMNS) * bool(columns), scorer.dtype)
 
         def work(corner: tuple[int, int]) -> None:
             r0, c0 = corner
@@ -285,8 +287,8 @@ def scan_tiles(
             scorer.tile(slice(r0, r1), slice(c0, c1), tile)
             for one in rows:
                 one.add(tile, r0, c0, thread)
-            for a in range(0, c1 - c0, STRIP) if columns else ():
-                b = min(a + STRIP, c1 - c0)
+            for a in range(0, c1 - c0, STRIP_COLUMNS) if columns else ():
+                b = min(a + STRIP_COLUMNS, c1 - c0)
                 strip = turned[: (b - a) * (r1 - r0)].reshape(b - a, r1 - r0)
                 kernels.transpose(tile, a, b, strip)
                 for one in columns:
@@ -375,14 +377,14 @@ class Counter:
         t, counts = self.pairs, self.counts[:, part]
         if t.indptr[q0] == t.indptr[q0 + len(tile)]:
             return
-        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, PAIRS_PER_CALL), np.int64)
+        at, (pair, other) = np.array([-1, 0, 0]), np.empty((2, BATCH_PAIRS), np.int64)
         while at[0] < len(tile):
             n = kernels.count(tile, q0, g0, at, t.indptr, t.item, t.high, t.low, t.first, t.last, *counts, pair, other)
             if n:
-                self.compare_exactly(pair[:n], other[:n], counts)
+                self.resolve(pair[:n], other[:n], counts)
 
-    def compare_exactly(self, pair: Int, other: Int, counts: Array) -> Float:
-        """Compare the canonical scores of (n,) items with those of pairs, and return the former.
+    def resolve(self, pair: Int, other: Int, counts: Array) -> Float:
+        """Compare the canonical scores of items, (n,) gallery indices, with those of pairs; returns the former.
 
         ``counts`` is (3, pair), increased.
         """
@@ -404,9 +406,11 @@ class Counter:
         size = np.diff(excluded.indptr)[query]
         pair, end = np.repeat(np.arange(len(query)), size), np.cumsum(size)
         at = np.arange(len(pair)) + (excluded.indptr[query + 1] - end)[pair]
-        item, of = excluded.indices[at].astype(np.int64), query[pair]
-        counted = (self.pairs.first[of] <= item) & (item < self.pairs.last[of])  # the others are of another fold
-        self.compare_exactly(where[pair[counted]], item[counted], out)
+        item, excluded_query = excluded.indices[at].astype(np.int64), query[pair]
+        counted = (self.pairs.first[excluded_query] <= item) & (
+            item < self.pairs.last[excluded_query]
+        )  # the others are of another fold
+        self.resolve(where[pair[counted]], item[counted], out)
         return found - out[:, where]
 
 
@@ -494,8 +498,8 @@ def observe(
             always in canonical order.
         order: of another back-end.
         needed: up to which rank relevant items have one, in lists of ``order`` (``Order.deepest``) among all items and
-            not under the tie rule ``expected``; None if ranks are counted.
-        among: the candidates of the lists, which are shorter if a query has fewer; targets have separate candidates.
+            not under the tie rule ``expected``; None where ranks are counted.
+        among: the candidates of the lists, which are shorter if a query has fewer; targets have their own.
 
     Raises:
         UsageError, BadInput: as ``count`` and ``order.top_lists``.
@@ -513,7 +517,7 @@ def observe(
     passed: list[Lists | None] = [None, None]
     if any(targets) and scan in (None, scan_tiles) and order is None:  # lists from the tiles that are counted
         shapes = [tile_shape or tiles(scorer.shape, 4, threads) for scorer in sides]
-        queries = shapes[0][0], shapes[0][1] if system.separate_backward is None else shapes[1][0]  # of a tile
+        queries = shapes[0][0], shapes[0][1] if system.separate is None else shapes[1][0]  # of a tile
         passed = [
             Lists(scorer, k, size) if candidates.everything and Lists.fit(scorer, k) else None
             for scorer, k, size, candidates in zip(sides, depth, queries, among, strict=True)
@@ -527,8 +531,8 @@ def observe(
     for scorer, known, k, one, candidates in zip(sides, ranks, depth, passed, among, strict=True):
         top = one.finish(threads) if one is not None and one.complete else None
         if top is None and k:
-            bar = None if any(targets) else progress
-            top = top_lists(scorer, k, threads=threads, by=order, progress=bar, among=candidates)
+            report_progress = None if any(targets) else progress
+            top = top_lists(scorer, k, threads=threads, by=order, progress=report_progress, among=candidates)
         found.append(Observation(known, top))
     return found[0], found[1]
 

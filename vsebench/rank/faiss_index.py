@@ -29,13 +29,13 @@ from .order import exact_scores, order
 from .saved_index import last_words
 from .scorers import Dot, Scorer, unit_vectors
 
-MAX_ITEMS = 2048  # in a list of an index on a GPU
-CPU_ITEMS = 100  # to list on a processor: the heaps of FAISS take longer than all scores from about 200 on
-SPARE_ITEMS = 16  # items that are listed beyond k
+GPU_MAX_ITEMS = 2048  # longest list of an index on a GPU
+CPU_MAX_ITEMS = 100  # longest list on a processor: from about 200 on, FAISS takes longer than computing all scores
+SPARE_ITEMS = 16  # listed beyond k
 MAX_INDEXES = 6  # a block of queries has the complete gallery, one or two folds, the first captions of these
-TEMPORARY_BYTES = 256 << 20  # bytes of a GPU that FAISS reserves for temporary arrays; by default 0.5 to 1.5 GiB
+TEMPORARY_BYTES = 256 << 20  # GPU memory that FAISS reserves for temporary arrays; its default is 0.5 to 1.5 GiB
 # Scores of an index, for factors that need more digits than TF32 has; their sums are known in integers.
-TRIAL = """
+TRIAL_CODE = """
 import sys, faiss, numpy as np
 x = 4096.0 + np.arange(256 * 64).reshape(256, 64) % 3
 config = faiss.GpuIndexFlatConfig()
@@ -47,7 +47,7 @@ wrong = np.abs(scores / (x[:7, None] * x[items]).sum(2) - 1).max()
 if not wrong <= 72 * 2.0**-24:
     sys.exit(f"its products are less precise than float32 (an error of {wrong:.1e})")
 """
-TRIAL_SECONDS = 600  # seconds; the driver compiles code for a GPU that is newer than the package, once
+TRIAL_SECONDS = 600  # the driver compiles code once for a GPU newer than the package
 _IMPORT = threading.Lock()
 
 
@@ -82,7 +82,7 @@ def device() -> tuple[int | None, str]:
 @functools.cache
 def fault(device: int) -> str | None:
     """Why an index on a GPU cannot be used, tried in a child process because FAISS may end it; or None."""
-    command = [sys.executable, "-c", TRIAL, str(device)]
+    command = [sys.executable, "-c", TRIAL_CODE, str(device)]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=TRIAL_SECONDS
@@ -111,8 +111,8 @@ class Indexes:
 
     def deepest(self, gallery: int) -> int:
         """The largest depth of lists from an index of so many items."""
-        most = gallery if gallery <= MAX_ITEMS else MAX_ITEMS - SPARE_ITEMS
-        return min(most, CPU_ITEMS) if self.gpu is None else most
+        most = gallery if gallery <= GPU_MAX_ITEMS else GPU_MAX_ITEMS - SPARE_ITEMS
+        return min(most, CPU_MAX_ITEMS) if self.gpu is None else most
 
     def order(self, scorer: Scorer, queries: Int, k: int, gallery: Int | None = None, *, ties: bool = False) -> Tops:
         """The k best of some queries, as ``order.order``; with ``ties`` all items that tie with the last one, too."""
@@ -140,7 +140,7 @@ class Indexes:
     def search(self, scorer: Scorer, queries: Int, k: int) -> tuple[Vectors, Int]:
         """(query, k) float32 scores and items of the index; no other item has a larger score than the smallest one."""
         assert isinstance(scorer, Dot)
-        vectors, index = scorer.x[queries], self._of(scorer)
+        vectors, index = scorer.x[queries], self._index_of(scorer)
         if scorer.cosine:
             vectors = unit_vectors(vectors, scorer.scales[0][queries])
         if self.gpu is not None:
@@ -157,7 +157,7 @@ class Indexes:
             faiss.omp_set_num_threads(before)
         return scores, items
 
-    def _of(self, scorer: Dot) -> Any:
+    def _index_of(self, scorer: Dot) -> Any:
         """The index of a gallery; its vectors on a processor."""
         with self._making:
             found = self._made.pop(scorer, None)

@@ -14,10 +14,9 @@ import numpy as np
 from ..numeric import compiled as nb
 
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
-SPAN = (
-    128  # scores of a row that are compared with a threshold in one loop, whose trip count is constant: a vector loop
-)
-SQUARE_ROWS = 32  # rows and columns that are transposed together
+# Scores of a row compared with a threshold in one loop; its constant trip count allows vectorisation.
+SPAN_ITEMS = 128
+TRANSPOSE_SIDE = 32  # rows and columns transposed at a time
 
 
 @nb.njit(nogil=True)
@@ -52,7 +51,7 @@ def _row_span(strip, high, low):
     """The numbers of scores, among SPAN, that are certainly above and that are not certainly below."""
     over = np.int32(0)
     possible = np.int32(0)
-    for c in range(SPAN):
+    for c in range(SPAN_ITEMS):
         over = np.int32(over + np.int32(strip[c] > high))
         possible = np.int32(possible + np.int32(strip[c] >= low))
     return over, possible
@@ -76,22 +75,22 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
     Returns:
         How many are open; the tile is finished if ``at[0]`` is the number of its rows.
     """
-    width, n, most = tile.shape[1], np.int64(0), len(pair) - SPAN
+    width, n, most = tile.shape[1], np.int64(0), len(pair) - SPAN_ITEMS
     for r in range(max(at[0], 0), tile.shape[0]):
         q = r + q0
         a, b = max(first[q] - g0, 0), min(last[q] - g0, width)
         resumed = r == at[0]
         row = tile[r]
         for p in range(at[1] if resumed else indptr[q], indptr[q + 1]):
-            hi, lo, own = high[p], low[p], item[p] - g0
+            hi, lo, column = high[p], low[p], item[p] - g0
             total = np.int64(0)
-            for s in range(at[2] if resumed and p == at[1] else a, b, SPAN):
+            for s in range(at[2] if resumed and p == at[1] else a, b, SPAN_ITEMS):
                 if n > most:
                     above[p] += total
                     at[0], at[1], at[2] = r, p, s
                     return n
-                e = min(s + SPAN, b)
-                if e - s == SPAN:
+                e = min(s + SPAN_ITEMS, b)
+                if e - s == SPAN_ITEMS:
                     over, possible = _row_span(row[s:e], hi, lo)
                 else:
                     over, possible = 0, 0
@@ -99,12 +98,12 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
                         over += row[c] > hi
                         possible += row[c] >= lo
                 total += over
-                if possible - over == (s <= own < e):
+                if possible - over == (s <= column < e):
                     continue
                 for c in range(s, e):
-                    if row[c] >= lo and not row[c] > hi and c != own:
+                    if row[c] >= lo and not row[c] > hi and c != column:
                         if hi == lo:
-                            side = before if c < own else after
+                            side = before if c < column else after
                             side[p] += 1
                         else:
                             pair[n] = p
@@ -118,8 +117,8 @@ def count(tile, q0, g0, at, indptr, item, high, low, first, last, above, before,
 @nb.njit(nogil=True)
 def transpose(tile, first, last, out):
     """The columns ``first:last`` of a tile as the rows of ``out``, in squares that fit the cache."""
-    for r in range(0, tile.shape[0], SQUARE_ROWS):
-        for c in range(first, last, SQUARE_ROWS):
-            for j in range(c, min(c + SQUARE_ROWS, last)):
-                for i in range(r, min(r + SQUARE_ROWS, tile.shape[0])):
+    for r in range(0, tile.shape[0], TRANSPOSE_SIDE):
+        for c in range(first, last, TRANSPOSE_SIDE):
+            for j in range(c, min(c + TRANSPOSE_SIDE, last)):
+                for i in range(r, min(r + TRANSPOSE_SIDE, tile.shape[0])):
                     out[j - first, i] = tile[i, j]

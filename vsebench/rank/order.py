@@ -32,24 +32,24 @@ from ..types import EVERYTHING, Candidates, Float, Int, Tops, Vectors
 from .scorers import UNIT_ROUNDOFF, Scorer, Some
 from .tops import is_candidate
 
-FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
-MAX_SHALLOW_DEPTH = 64  # depth up to which float32 products are sorted
-MIN_SCORES_PER_NEAR_TIE = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
-PART_SCORES = 1 << 20  # scores of complete galleries that are computed together
-QUERIES, ITEMS = 512, 4096  # of a float32 product if only its top is read
-QUERIES_PER_TILE = 256  # queries whose lists are extended by a tile together
-SPARE_ITEMS = 128  # items beyond 2 k that are kept of a query before those are removed that are not among its k best
-MAX_CANDIDATES_PER_K = 16  # items kept of a query, in multiples of k; with more, near-ties are resolved
-ITEMS_PER_CONVERSION = 512  # items that are converted to float64 together
-PAIRS_PER_CALL = 1 << 18  # pairs that are scored together
-ENTRY_BYTES = 24  # memory for an item of a list
-HELD_BYTES = 512 << 20  # kept items of all queries together, if lists are made from tiles
-BOUND_MARGIN = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
-UNDERFLOW_MARGIN = 1e-37  # covers what float32 numbers lose below their normal range
+FLOAT32_PRODUCTS, FLOAT64_OR_GIVEN = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
+MAX_SORTED_DEPTH = 64  # float32 products are sorted up to this depth
+MIN_SCORES_PER_NEAR_TIE = 16  # with more near-ties (or deeper lists), float64 products are computed
+BLOCK_SCORES = 1 << 20  # scores of complete galleries in memory
+TILE_QUERIES, TILE_ITEMS = 512, 4096  # shape of a float32 product if only the top is read
+GROUP_QUERIES = 256  # lists that are updated together
+SPARE_ITEMS = 128  # a query keeps up to 2 k + SPARE_ITEMS items; then all but the best k are removed
+MAX_KEPT_PER_K = 16  # near-ties are resolved if a query keeps more items than this many times k
+WIDE_ITEMS = 512  # items converted to float64 at a time
+BATCH_PAIRS = 1 << 18  # pairs scored at a time
+ENTRY_BYTES = 24  # memory for a list entry
+MAX_LIST_BYTES = 512 << 20  # lists are made from tiles if the items kept by all queries fit
+BOUND_MARGIN = 1 + 1e-5  # for the rounding of the bounds, which are compared in float32
+UNDERFLOW_MARGIN = 1e-37  # covers what float32 loses below its normal range
 
 Array = npt.NDArray[Any]
 Items = npt.NDArray[np.int32]
-Found = tuple[Items, Vectors, Int]  # (query, width) items, their scores, and (query,) how many
+Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, and (query,) the number of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class ErrorBound:
     Attributes:
         rate: relative part.
         base: (query,) float64 absolute part.
-        precision: what the scores are: ``FLOAT32`` or ``BEST``.
+        precision: what the scores are: ``FLOAT32_PRODUCTS`` or ``FLOAT64_OR_GIVEN``.
     """
 
     rate: float
@@ -72,14 +72,14 @@ class Order:
     """What orders galleries: ``order``, or another back-end.
 
     Attributes:
-        of: arguments as of ``order``.
+        compute: arguments as of ``order``.
         together: for the size of a gallery and the depth, how many queries it best orders together.
         deepest: where ranks are read from its lists, the largest depth at which they are, for the size of a gallery;
-            ``of`` then gives the items that tie with the last one too.
+            ``compute`` then gives the items that tie with the last one too.
         name: of such lists, as in "a FAISS index".
     """
 
-    of: Callable[[Scorer, Int, int, Int | None], Tops]
+    compute: Callable[[Scorer, Int, int, Int | None], Tops]
     together: Callable[[int, int], int] = lambda gallery, k: 1
     deepest: Callable[[int], int] | None = None
     name: str = ""
@@ -87,12 +87,16 @@ class Order:
 
 def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
     """Whether so many of the items of a gallery are best ordered by float64 products."""
-    return not scorer.canonical and k > max(MAX_SHALLOW_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE)
+    return not scorer.canonical and k > max(MAX_SORTED_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE)
 
 
-def together(gallery: int, k: int) -> int:
+def queries_together(gallery: int, k: int) -> int:
     """How many queries ``order`` best orders together."""
-    return max(1, PART_SCORES // gallery) if k > max(MAX_SHALLOW_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE) else QUERIES
+    return (
+        max(1, BLOCK_SCORES // gallery)
+        if k > max(MAX_SORTED_DEPTH, gallery // MIN_SCORES_PER_NEAR_TIE)
+        else TILE_QUERIES
+    )
 
 
 def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> Tops:
@@ -108,7 +112,7 @@ def order(scorer: Scorer, queries: Int, k: int, gallery: Int | None = None) -> T
     n = size_of(scorer, gallery)
     if is_deep(scorer, k, n) or scorer.canonical:
         return complete_order(scorer, queries, k, gallery)
-    best, step = Best(scorer, queries, k, gallery), max(ITEMS, MIN_SCORES_PER_NEAR_TIE * k)
+    best, step = Best(scorer, queries, k, gallery), max(TILE_ITEMS, MIN_SCORES_PER_NEAR_TIE * k)
     for start in range(0, n, step):
         some = slice(start, min(start + step, n)) if gallery is None else gallery[start : start + step]
         best.add(_tile(scorer, queries, some, min(step, n - start)), start)
@@ -127,13 +131,13 @@ class Best:
         self.bound, self.seen = float32_bound(scorer, queries), 0
         self._parts: list[Found] = []  # what can be among the k best so far
         self._least: Vectors | None = None  # the least score of such an item, once there are k
-        self._complete: Tops | None = None  # the order, once near-ties are so many that they fill the memory
+        self._final: Tops | None = None  # the order, computed early if near-ties fill the memory
         self._lock = threading.Lock()
 
     def add(self, tile: Array, start: int) -> None:
         """Add (query, item) scores of items from position ``start`` on."""
         with self._lock:
-            if self._complete is not None:
+            if self._final is not None:
                 self.seen += tile.shape[1]
                 return
         items, scores, count, least = candidates(tile, min(self.k, tile.shape[1]), self.bound, self._least)
@@ -141,7 +145,7 @@ class Best:
         part[0][...] += np.int32(start)
         with self._lock:
             self.seen += tile.shape[1]
-            if self._complete is not None:
+            if self._final is not None:
                 return
             if not self._parts and tile.shape[1] >= self.k:
                 self._least = least
@@ -149,15 +153,15 @@ class Best:
             if sum(one[0].shape[1] for one in self._parts) > 2 * self.k + SPARE_ITEMS:
                 held, self._least = _joined(self._parts, self.k, self.bound)
                 self._parts = [held]
-                if held[0].shape[1] > MAX_CANDIDATES_PER_K * (self.k + SPARE_ITEMS):
-                    self._complete, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
+                if held[0].shape[1] > MAX_KEPT_PER_K * (self.k + SPARE_ITEMS):
+                    self._final, self._parts = complete_order(self.scorer, self.queries, self.k, self.gallery), []
 
     def finish(self) -> Tops:
         """The order of what has been added, which is the gallery."""
-        if self._complete is not None:
-            return self._complete
+        if self._final is not None:
+            return self._final
         found = _sorted(*_joined(self._parts, self.k, self.bound)[0])
-        return resolve_ties(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
+        return resolve_near_ties(self.scorer, found, self.queries, self.k, self.bound, self.gallery)
 
 
 class Lists:
@@ -176,23 +180,23 @@ class Lists:
         self.scorer, self.k = scorer, min(k, self.gallery)
         ends = np.minimum(np.arange(0, queries, size) + size, queries).tolist()
         edges = [
-            (a, min(a + QUERIES_PER_TILE, end))
+            (a, min(a + GROUP_QUERIES, end))
             for end in ends
-            for a in range((end - 1) // size * size, end, QUERIES_PER_TILE)
+            for a in range((end - 1) // size * size, end, GROUP_QUERIES)
         ]
         self.parts = {a: Best(scorer, np.arange(a, b), self.k) for a, b in edges}
 
     def add(self, tile: Array, q0: int, g0: int, part: int) -> None:
         """Add (query, item) scores, starting at a query and an item."""
-        for a in range(0, len(tile), QUERIES_PER_TILE):
-            self.parts[q0 + a].add(tile[a : a + QUERIES_PER_TILE], g0)
+        for a in range(0, len(tile), GROUP_QUERIES):
+            self.parts[q0 + a].add(tile[a : a + GROUP_QUERIES], g0)
 
     @staticmethod
     def fit(scorer: Scorer, k: int) -> bool:
         """Whether lists are best made so: from float32 scores, in little memory."""
         queries, gallery = scorer.shape
         shallow = not (scorer.canonical or is_deep(scorer, k, gallery))
-        return shallow and k > 0 and queries * (2 * k + SPARE_ITEMS) * 8 <= HELD_BYTES
+        return shallow and k > 0 and queries * (2 * k + SPARE_ITEMS) * 8 <= MAX_LIST_BYTES
 
     @property
     def complete(self) -> bool:
@@ -213,13 +217,13 @@ class Lists:
 def _tile(scorer: Scorer, queries: Int, items: Some, n: int) -> Array:
     """(query, item) scores of some queries with ``n`` items."""
     near = int(queries[-1]) - int(queries[0]) + 1 == len(queries)
-    own = slice(int(queries[0]), int(queries[-1]) + 1) if near else queries
-    return scorer.tile(own, items, np.empty((len(queries), n), scorer.dtype))
+    rows = slice(int(queries[0]), int(queries[-1]) + 1) if near else queries
+    return scorer.tile(rows, items, np.empty((len(queries), n), scorer.dtype))
 
 
 def float32_bound(scorer: Scorer, queries: Int) -> ErrorBound:
     """The bound of float32 products of some queries with any items, by any BLAS."""
-    return ErrorBound(0.0, BOUND_MARGIN * scorer.error[queries], FLOAT32)
+    return ErrorBound(0.0, BOUND_MARGIN * scorer.error[queries], FLOAT32_PRODUCTS)
 
 
 def float64_bound(scorer: Scorer, queries: Int) -> ErrorBound:
@@ -228,13 +232,13 @@ def float64_bound(scorer: Scorer, queries: Int) -> ErrorBound:
     Rounding adds 2^-24 of the number that is rounded.
     """
     return ErrorBound(
-        BOUND_MARGIN * UNIT_ROUNDOFF, BOUND_MARGIN * (scorer.wide_error[queries] + UNDERFLOW_MARGIN), BEST
+        BOUND_MARGIN * UNIT_ROUNDOFF, BOUND_MARGIN * (scorer.wide_error[queries] + UNDERFLOW_MARGIN), FLOAT64_OR_GIVEN
     )
 
 
 def float64_rows(scorer: Scorer, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
     """(query, gallery) float64 products of some queries and items, centred and rounded to float32, and the bound."""
-    n, step = size_of(scorer, gallery), ITEMS_PER_CONVERSION
+    n, step = size_of(scorer, gallery), WIDE_ITEMS
     values, centre = np.empty((len(queries), n), np.float32), np.zeros((len(queries), 1))
     for a in range(0, n, step):
         items = slice(a, a + step) if gallery is None else gallery[a : a + step]
@@ -253,15 +257,15 @@ def complete_order(scorer: Scorer, queries: Int, k: int, gallery: Int | None) ->
             values, bound = float64_rows(scorer, some, gallery)
         else:
             given = _tile(scorer, some, slice(None) if gallery is None else gallery, n)
-            bound = ErrorBound(0.0, np.zeros(len(some)), BEST)
+            bound = ErrorBound(0.0, np.zeros(len(some)), FLOAT64_OR_GIVEN)
             with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties of the given scores
                 values = given.astype(np.float32, copy=False)
         found = best_of(values, k, bound)
-        parts.append(resolve_ties(scorer, found, some, k, bound, gallery, given))
+        parts.append(resolve_near_ties(scorer, found, some, k, bound, gallery, given))
     return Tops.joined(parts)
 
 
-def resolve_ties(
+def resolve_near_ties(
     scorer: Scorer,
     found: Found,
     queries: Int,
@@ -287,7 +291,7 @@ def resolve_ties(
     n_gallery = size_of(scorer, gallery)
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, *_in_float32(bound), room)
-    if bound.precision < BEST and MIN_SCORES_PER_NEAR_TIE * members > len(places) * n_gallery:
+    if bound.precision < FLOAT64_OR_GIVEN and MIN_SCORES_PER_NEAR_TIE * members > len(places) * n_gallery:
         return complete_order(scorer, queries, k, gallery)
     runs = room[:n]
     size = runs[:, 2] - runs[:, 1]
@@ -299,11 +303,11 @@ def resolve_ties(
     else:
         exact = exact_scores(scorer, queries[rows], cols if gallery is None else gallery[cols])
     tied = np.zeros((len(places), k), np.bool_)
-    for r in np.flatnonzero(size > sort_kernels.LONG_RUN).tolist():
+    for r in np.flatnonzero(size > sort_kernels.MAX_INSERTION_RUN).tolist():
         q, first, last = runs[r]
-        own = slice(ends[r] - size[r], ends[r])
-        turn = np.lexsort((places[q, first:last], -exact[own]))
-        places[q, first:last], exact[own] = places[q, first:last][turn], exact[own][turn]
+        members = slice(ends[r] - size[r], ends[r])
+        turn = np.lexsort((places[q, first:last], -exact[members]))
+        places[q, first:last], exact[members] = places[q, first:last][turn], exact[members][turn]
     sort_kernels.sort_runs(places, runs, exact, k, tied)
     return Tops.of(np.ascontiguousarray(places[:, :k]), tied, n_gallery)
 
@@ -314,7 +318,7 @@ def listed(
 ) -> Tops:  # fmt: skip
     """The k best candidates of some queries, in canonical order; shorter lists if a query has fewer.
 
-    Galleries are ordered deep enough to drop items that are not candidates. Allowed items are scored pair by pair.
+    Galleries are ordered deep enough to leave out items that are not candidates. Allowed items are scored pair by pair.
 
     Args:
         scorer, queries, k, gallery: as for ``order``.
@@ -324,14 +328,14 @@ def listed(
     n = size_of(scorer, gallery)
     if among.allowed is None:
         most = 0 if among.excluded is None else int(np.diff(among.excluded.indptr)[queries].max(initial=0))
-        found = (by or REFERENCE).of(scorer, queries, min(k + most, n) if among.fold is None else n, gallery)
+        found = (by or REFERENCE).compute(scorer, queries, min(k + most, n) if among.fold is None else n, gallery)
         items = found.entries if gallery is None else gallery[found.entries]
         return found if among.everything else found.keep(is_candidate(among, queries[found.row], items)).cut(k)
-    width = int(np.diff(among.allowed.indptr)[queries].max(initial=0)) * (PART_SCORES // PAIRS_PER_CALL)
-    return Tops.joined([_of_allowed(scorer, some, among, gallery).cut(k) for some in parts_of(queries, width)])
+    width = int(np.diff(among.allowed.indptr)[queries].max(initial=0)) * (BLOCK_SCORES // BATCH_PAIRS)
+    return Tops.joined([_allowed_items(scorer, some, among, gallery).cut(k) for some in parts_of(queries, width)])
 
 
-def _of_allowed(scorer: Scorer, queries: Int, among: Candidates, gallery: Int | None) -> Tops:
+def _allowed_items(scorer: Scorer, queries: Int, among: Candidates, gallery: Int | None) -> Tops:
     """All allowed items of some queries in canonical order."""
     assert among.allowed is not None
     allowed, n = among.allowed[queries], size_of(scorer, gallery)
@@ -373,7 +377,7 @@ def top_lists(
         raise UsageError(f"list depth {k} is below 1", fix="give a depth of at least 1")
     queries, gallery = scorer.shape
     by, k = by or REFERENCE, min(k, gallery)
-    require(queries * k * ENTRY_BYTES + threads * PART_SCORES * ENTRY_BYTES)
+    require(queries * k * ENTRY_BYTES + threads * BLOCK_SCORES * ENTRY_BYTES)
     step, found = max(1, min(by.together(gallery, k), -(-queries // threads))), dict[int, Tops]()
 
     def work(start: int) -> None:
@@ -390,11 +394,11 @@ def scores_of(scorer: Scorer, threads: int) -> Callable[[Tops], Float]:
         found = np.empty(len(lists.entries))
 
         def score(start: int) -> None:
-            part = slice(start, min(start + PAIRS_PER_CALL, len(found)))
+            part = slice(start, min(start + BATCH_PAIRS, len(found)))
             row = np.searchsorted(lists.start, np.arange(part.start, part.stop), side="right") - 1
             found[part] = exact_scores(scorer, lists.first + row, lists.entries[part].astype(np.int64))
 
-        in_turn(range(0, len(found), PAIRS_PER_CALL), lambda _: score, threads, None)
+        in_turn(range(0, len(found), BATCH_PAIRS), lambda _: score, threads, None)
         return found
 
     return scores
@@ -413,7 +417,7 @@ def largest(rows: Array, k: int) -> Items:
         out = np.empty((len(rows), k), np.int32)
         sort_kernels.largest(rows, k, out)
         return out
-    items, _, _ = best_of(rows, k, ErrorBound(0.0, np.zeros(len(rows)), BEST))
+    items, _, _ = best_of(rows, k, ErrorBound(0.0, np.zeros(len(rows)), FLOAT64_OR_GIVEN))
     return np.ascontiguousarray(items[:, :k])
 
 
@@ -469,7 +473,7 @@ def _trimmed(found: Found) -> Found:
 
 
 def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vectors | None]:
-    """What can be among the k best of some parts of a gallery, and their least score, None if there are not k."""
+    """All items that can be among the k best of parts of a gallery, and their least score (None if fewer than k)."""
     from ..numeric import sort_kernels
 
     if len(parts) == 1:
@@ -487,13 +491,11 @@ def _joined(parts: list[Found], k: int, bound: ErrorBound) -> tuple[Found, Vecto
 
 def _least(limit: Vectors, bound: ErrorBound) -> Vectors:
     """(row,) float32 below every score that can be above ``limit`` (row,) in canonical order."""
-    from .sort_kernels import ERRORS_PER_DIFFERENCE
+    from .sort_kernels import ERROR_FACTOR
 
     rate, base = _in_float32(bound)
     with np.errstate(over="ignore", invalid="ignore"):
-        least = np.nextafter(
-            limit - np.float32(ERRORS_PER_DIFFERENCE) * (rate * np.abs(limit) + base), np.float32(-np.inf)
-        )
+        least = np.nextafter(limit - np.float32(ERROR_FACTOR) * (rate * np.abs(limit) + base), np.float32(-np.inf))
     return np.where(np.isfinite(least), least, np.float32(-np.inf))
 
 
@@ -520,8 +522,8 @@ def _reached(values: Vectors, k: int) -> Vectors:
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:
-    """The queries in parts; the rows of scores of a part, ``width`` long, are computed together."""
-    step = max(1, PART_SCORES // max(width, 1))
+    """The queries in parts; the score rows of a part, ``width`` long, are computed together."""
+    step = max(1, BLOCK_SCORES // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
 
 
@@ -545,4 +547,4 @@ def exact_scores(scorer: Scorer, queries: Int, items: Int) -> Float:
     return out
 
 
-REFERENCE = Order(order, together)
+REFERENCE = Order(order, queries_together)

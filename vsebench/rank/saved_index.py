@@ -19,15 +19,25 @@ import psutil
 
 from ..errors import BadInput
 from ..numeric.parallel import kernels_of_numpy
-from ..types import NONE, Int, Vectors
+from ..types import NO_INDICES, Int, Vectors
 
-CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from vsebench.rank.saved_index import main; main(*sys.argv[2:])"
+CHILD_CODE = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from vsebench.rank.saved_index import main; main(*sys.argv[2:])"
+)
 ROOT = str(Path(__file__).resolve().parents[2])
-MAX_EXTRA_BYTES = 4 << 30  # bytes beyond a file that reading and searching it may take
+SPARE_BYTES = 4 << 30  # memory for reading and searching an index, in addition to its file
 SAMPLED_VECTORS = 2000  # vectors of an index that are compared
 QUERIES_PER_SEARCH = 4096  # queries that are searched together
-# Kinds that score the added vectors themselves; others quantise them.
-EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexHNSWFlat", "IndexIVFFlat", "IndexNSGFlat", "IndexRefineFlat")
+# Kinds that keep the added vectors; others quantise them.
+EXACT_INDEXES = (
+    "IndexFlat",
+    "IndexFlatIP",
+    "IndexFlatL2",
+    "IndexHNSWFlat",
+    "IndexIVFFlat",
+    "IndexNSGFlat",
+    "IndexRefineFlat",
+)
 METRICS = {0: "inner product", 1: "squared distance"}  # numbers of FAISS
 _PLACE = re.compile(r"^Error in .*?\.(?:cpp|h):\d+: |(?<=read error) in .*")  # in the code of FAISS, or in the file
 
@@ -76,7 +86,7 @@ def search(path: Path, parameters: str, queries: Vectors, k: int, threads: int) 
     with tempfile.TemporaryDirectory(prefix="vsebench-") as name, kernels_of_numpy():
         folder = Path(name)
         np.save(folder / "queries.npy", queries)
-        command = [sys.executable, "-c", CHILD, ROOT, str(path), name, parameters, str(k), str(threads)]
+        command = [sys.executable, "-c", CHILD_CODE, ROOT, str(path), name, parameters, str(k), str(threads)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         facts = json.loads((folder / "facts.json").read_text()) if not done.returncode else {}
         if facts.pop("refused", False):
@@ -111,7 +121,7 @@ def main(path: str, folder: str, parameters: str, k: str, threads: str) -> None:
         facts = {"size": index.ntotal, "dim": index.d, "metric": index.metric_type}
         layers = _layers(index)
         facts |= {"kind": _kind(layers)}
-        facts["exact"] = type(layers[-1]).__name__ in EXACT and not any(hasattr(one, "chain") for one in layers)
+        facts["exact"] = type(layers[-1]).__name__ in EXACT_INDEXES and not any(hasattr(one, "chain") for one in layers)
     except Exception as error:
         sys.exit(_PLACE.sub("", str(error).strip()))
     try:
@@ -130,8 +140,8 @@ def main(path: str, folder: str, parameters: str, k: str, threads: str) -> None:
         scores[a : a + QUERIES_PER_SEARCH], items[a : a + QUERIES_PER_SEARCH] = index.search(
             queries[a : a + QUERIES_PER_SEARCH], most
         )
-    sampled, vectors = _sample(layers, ids) if facts["exact"] else (NONE, np.zeros((0, 0), np.float32))
-    arrays = {"items": items, "scores": scores, "ids": NONE if ids is None else ids}
+    sampled, vectors = _sample(layers, ids) if facts["exact"] else (NO_INDICES, np.zeros((0, 0), np.float32))
+    arrays = {"items": items, "scores": scores, "ids": NO_INDICES if ids is None else ids}
     for name, array in (arrays | {"sampled": sampled, "vectors": vectors}).items():
         np.save(Path(folder, f"{name}.npy"), array)
     Path(folder, "facts.json").write_text(json.dumps({**facts, "numbered": ids is None}))
@@ -143,7 +153,7 @@ def _limit_memory(size: int) -> None:
         import resource
     except ImportError:  # not on Windows
         return
-    most = psutil.Process().memory_info().vms + 8 * size + MAX_EXTRA_BYTES
+    most = psutil.Process().memory_info().vms + 8 * size + SPARE_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
@@ -166,14 +176,14 @@ def _sample(layers: list[Any], ids: Int | None) -> tuple[Int, Vectors]:
     try:
         if ivf is not None:
             ivf.make_direct_map()
-            stored_ids = np.asarray(_ids([ivf]))
-            keys, of = stored_ids[some], some if len(layers) == 1 else stored_ids[some]
+            ids_by_position = np.asarray(_ids([ivf]))
+            keys, positions = ids_by_position[some], some if len(layers) == 1 else ids_by_position[some]
         else:
-            keys, of = some, some
+            keys, positions = some, some
         vectors = np.stack([inner.reconstruct(int(key)) for key in keys.tolist()])
     except Exception:  # of every kind another one
-        return NONE, np.zeros((0, 0), np.float32)
-    return np.asarray(of if ids is None else ids[of], np.int64), vectors
+        return NO_INDICES, np.zeros((0, 0), np.float32)
+    return np.asarray(positions if ids is None else ids[positions], np.int64), vectors
 
 
 def _kind(layers: list[Any]) -> str:

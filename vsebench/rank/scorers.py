@@ -62,10 +62,10 @@ def exact_pairs(
     return out
 
 
-BLOCK_SCORES = 1 << 22  # scores read together
-SQUARE_ROWS = 256  # rows and columns of a matrix copied together
-ITEMS_PER_PRODUCT = 4096  # items that float64 products are made with together
-SCORES_PER_PIECE = 1 << 18  # scores that a thread computes together
+BLOCK_SCORES = 1 << 22  # scores read at a time
+COPY_SIDE = 256  # rows and columns of a matrix copied at a time
+WIDE_COLUMNS = 4096  # columns of a block of float64 products
+THREAD_SCORES = 1 << 18  # scores computed by a thread at a time
 Range = tuple[int, int]  # (first, last + 1)
 Some = Int | slice  # rows or columns: indices, or a range
 
@@ -90,7 +90,7 @@ class Scorer(Protocol):
     ) -> npt.NDArray[Any]:
         """(row, column) scores of some rows with some columns, in ``out`` if given.
 
-        They are within ``error`` of the canonical ones. With ``wide`` float64 products and their error.
+        They are within ``error`` of the canonical ones. With ``wide`` they are float64 products.
         """
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
@@ -122,16 +122,16 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """The scores that are ranked: rows by columns (``forward``) and columns by rows (``backward``).
+    """The scores of both directions: rows rank columns (``forward``), columns rank rows (``backward``).
 
     Attributes:
         forward: scores of every row with every column.
-        separate_backward: scores of every column with every row if they differ from ``forward``: a matrix for each
-            direction, or corrected scores. None: one scan of ``forward`` serves both directions.
+        separate: scores of every column with every row, if they differ from ``forward`` (a second matrix, or corrected
+            scores). None: ``backward`` is ``forward.T``, and one scan serves both directions.
     """
 
     forward: Scorer
-    separate_backward: Scorer | None = None
+    separate: Scorer | None = None
 
     @classmethod
     def of(cls, forward: Scorer | None, backward: Scorer | None) -> System:
@@ -144,13 +144,11 @@ class System:
     @cached_property
     def backward(self) -> Scorer:
         """(column, row) scores."""
-        return self.forward.T if self.separate_backward is None else self.separate_backward
+        return self.forward.T if self.separate is None else self.separate
 
     def take(self, rows: Some, columns: Some) -> System:
         """The scores of some rows with some columns."""
-        return System(
-            self.forward.take(rows, columns), self.separate_backward and self.separate_backward.take(columns, rows)
-        )
+        return System(self.forward.take(rows, columns), self.separate and self.separate.take(columns, rows))
 
     @property
     def both(self) -> Both[Scorer]:
@@ -253,7 +251,7 @@ class Dot:
         if _complete(rows, columns, self.shape):
             return self
         known = self.lengths[0][rows], self.lengths[1][columns]
-        x, y = (_of(*side) for side in ((self.x, rows), (self.y, columns)))
+        x, y = (_select(*side) for side in ((self.x, rows), (self.y, columns)))
         return Dot(x, y, self.cosine, known, self.words, self.rounded)
 
     def pairs(self, rows: Int, columns: Int, threads: int) -> Float:
@@ -296,7 +294,7 @@ class Matrix:
     """Given scores, for example of a cross-attention model: (row, column) of any float type, maybe memory-mapped.
 
     The given numbers are canonical, so nothing is re-checked. With ``mapped_logarithms`` they order the pairs as other
-    numbers do, which ``corrected.shown`` gives.
+    numbers do, which ``corrected.with_scores`` gives.
     """
 
     scores: npt.NDArray[Any]
@@ -332,9 +330,9 @@ class Matrix:
         given = self.scores[rows, columns]
         if out is None:
             return np.asarray(given, np.result_type(given.dtype, np.float64 if wide else np.float32))
-        for r in range(0, len(out), SQUARE_ROWS):  # squares that fit the cache: the given array may be a transposed one
-            for c in range(0, out.shape[1], SQUARE_ROWS):
-                square = slice(r, r + SQUARE_ROWS), slice(c, c + SQUARE_ROWS)
+        for r in range(0, len(out), COPY_SIDE):  # squares that fit the cache: the given array may be a transposed one
+            for c in range(0, out.shape[1], COPY_SIDE):
+                square = slice(r, r + COPY_SIDE), slice(c, c + COPY_SIDE)
                 out[square] = given[square]
         return out
 
@@ -376,14 +374,14 @@ class Matrix:
 
 def rows_of(scorer: Scorer, rows: Some, *, wide: bool = False) -> npt.NDArray[Any]:
     """(row, column) scores of some rows with all columns, as ``Scorer.tile``; wide ones in pieces."""
-    return _rows(scorer, rows, ITEMS_PER_PRODUCT if wide else scorer.shape[1], wide, map)
+    return _rows(scorer, rows, WIDE_COLUMNS if wide else scorer.shape[1], wide, map)
 
 
 def rows_in_threads(scorer: Scorer, rows: Int, *, wide: bool = False) -> npt.NDArray[Any]:
     """As ``rows_of``, in pieces of the gallery that threads compute; for a BLAS of one thread."""
     if isinstance(scorer, Dot):
         scorer.scales  # noqa: B018 (once, and not in every thread)
-    return _rows(scorer, rows, max(1, SCORES_PER_PIECE // max(1, len(rows))), wide, each)
+    return _rows(scorer, rows, max(1, THREAD_SCORES // max(1, len(rows))), wide, each)
 
 
 def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., Iterable[Any]]) -> npt.NDArray[Any]:
@@ -392,8 +390,8 @@ def _rows(scorer: Scorer, rows: Some, step: int, wide: bool, by: Callable[..., I
     return np.concatenate(list(by(lambda piece: scorer.tile(rows, piece, wide=wide), pieces)), axis=1)
 
 
-def _of(vectors: Vectors, some: Some) -> Vectors:
-    """Some vectors; if all, the same array, so that back-ends find their copy."""
+def _select(vectors: Vectors, some: Some) -> Vectors:
+    """Some vectors; if all are selected, the array itself, as back-ends keep copies of it."""
     every = isinstance(some, slice) and some.indices(len(vectors)) == (0, len(vectors), 1)
     return vectors if every else vectors[some]
 

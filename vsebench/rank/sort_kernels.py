@@ -11,19 +11,19 @@ import numpy as np
 
 from ..numeric import compiled as nb
 
-LONG_RUN = 48  # runs up to this length are sorted by insertion
-STRIP_NUMBERS = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it
-PIECE_NUMBERS = 32  # the same where some numbers are expected above the limit
+MAX_INSERTION_RUN = 48  # longest run sorted by insertion
+STRIP_SCORES = 256  # compared in one loop; a constant trip count lets the compiler vectorise it
+SHORT_STRIP_SCORES = 32  # the same if some scores are expected above the limit
 INSERTION_DEPTH = 64  # up to this depth the best are collected by insertion, beyond it selected and sorted
 SAMPLED_SCORES = 256  # scores of a row from which its k-th best is estimated
-PAIRS_PER_LOOP = 32  # neighbours compared in one loop
-ERRORS_PER_DIFFERENCE = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
+NEIGHBOURS = 32  # compared in one loop
+ERROR_FACTOR = 2.01  # the errors of two scores can have opposite signs; the rest covers rounding of the limit
 
 
 @nb.njit(nogil=True)
 def _count_above(strip, least):
     over = np.int32(0)
-    for j in range(STRIP_NUMBERS):
+    for j in range(STRIP_SCORES):
         over = np.int32(over + np.int32(strip[j] > least))
     return over
 
@@ -34,9 +34,9 @@ def _best(row, best, place):
     k = best.shape[0]
     n = row.shape[0]
     filled = 0
-    for s in range(0, n, STRIP_NUMBERS):
-        e = min(s + STRIP_NUMBERS, n)
-        if filled == k and e - s == STRIP_NUMBERS and _count_above(row[s:e], best[k - 1]) == 0:
+    for s in range(0, n, STRIP_SCORES):
+        e = min(s + STRIP_SCORES, n)
+        if filled == k and e - s == STRIP_SCORES and _count_above(row[s:e], best[k - 1]) == 0:
             continue
         for j in range(s, e):
             v = row[j]
@@ -55,14 +55,14 @@ def _best(row, best, place):
 @nb.njit(nogil=True)
 def _count_reaching(piece, least):
     over = np.int32(0)
-    for j in range(PIECE_NUMBERS):
+    for j in range(SHORT_STRIP_SCORES):
         over = np.int32(over + np.int32(piece[j] >= least))
     return over
 
 
 @nb.njit(nogil=True)
 def candidates(values, least, few, items, scores, count):
-    """List by index the items with scores that reach a limit.
+    """List the items with scores that reach a limit, by index.
 
     Args:
         values: (query, gallery) float32 scores.
@@ -76,9 +76,9 @@ def candidates(values, least, few, items, scores, count):
         value, limit, item, score = values[q], least[q], items[q], scores[q]
         skip = few and limit > -np.inf
         kept = np.int64(0)
-        for s in range(0, n, PIECE_NUMBERS):
-            e = min(s + PIECE_NUMBERS, n)
-            if skip and e - s == PIECE_NUMBERS and _count_reaching(value[s:e], limit) == 0:
+        for s in range(0, n, SHORT_STRIP_SCORES):
+            e = min(s + SHORT_STRIP_SCORES, n)
+            if skip and e - s == SHORT_STRIP_SCORES and _count_reaching(value[s:e], limit) == 0:
                 continue
             for j in range(s, e):
                 # Always written and kept by counting: a branch would be mispredicted.
@@ -92,10 +92,10 @@ def candidates(values, least, few, items, scores, count):
 def _any_uncertain(ahead, behind, rate, twice):
     """Whether the order of any of PAIRS_PER_LOOP neighbours is uncertain."""
     apart = np.int32(0)
-    for j in range(PAIRS_PER_LOOP):
+    for j in range(NEIGHBOURS):
         x, y = ahead[j], behind[j]
         apart = np.int32(apart + np.int32(x - y > rate * (abs(x) + abs(y)) + twice))
-    return apart < PAIRS_PER_LOOP
+    return apart < NEIGHBOURS
 
 
 @nb.njit(nogil=True)
@@ -123,10 +123,10 @@ def find_runs(ordered, count, k, rate, base, runs):
         while i <= m:
             # A run ends before a gap in front of index i, and at the end of the list.
             apart = 0
-            if i + PAIRS_PER_LOOP <= m and not _any_uncertain(
-                score[i - 1 : i - 1 + PAIRS_PER_LOOP], score[i : i + PAIRS_PER_LOOP], rate, twice
+            if i + NEIGHBOURS <= m and not _any_uncertain(
+                score[i - 1 : i - 1 + NEIGHBOURS], score[i : i + NEIGHBOURS], rate, twice
             ):
-                apart = PAIRS_PER_LOOP
+                apart = NEIGHBOURS
             elif i == m or score[i - 1] - score[i] > rate * (abs(score[i]) + abs(score[i - 1])) + twice:
                 apart = 1
             elif i >= k and score[k - 1] - score[i] > rate * (abs(score[i]) + abs(score[k - 1])) + twice:
@@ -161,7 +161,7 @@ def _sort_run(item, score):
 
 @nb.njit(nogil=True)
 def sort_runs(items, runs, exact, k, tied):
-    """Sort every run by canonical score, then index; those longer than ``LONG_RUN`` have to be sorted before.
+    """Sort every run by canonical score, then index; those longer than ``MAX_INSERTION_RUN`` have to be sorted before.
 
     Args:
         items: (query, width) int32, best first by float32 scores, reordered in place.
@@ -174,7 +174,7 @@ def sort_runs(items, runs, exact, k, tied):
     for r in range(runs.shape[0]):
         q, first, last = runs[r, 0], runs[r, 1], runs[r, 2]
         score = exact[at : at + last - first]
-        if last - first <= LONG_RUN:
+        if last - first <= MAX_INSERTION_RUN:
             _sort_run(items[q, first:last], score)
         for p in range(first + 1, min(last, k)):
             tied[q, p] = score[p - first] == score[p - first - 1]

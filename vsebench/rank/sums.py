@@ -21,7 +21,7 @@ from ..options import spell
 from ..types import Float, Int, Vectors
 from .scorers import BLOCK_SCORES, Dot, Matrix, Scorer, rows_of
 
-BLOCK_ROWS = 1 << 14  # vectors in float64 at a time
+BLOCK_ROWS = 1 << 14  # vectors converted to float64 at a time
 Factor = tuple[Vectors, Float | None]  # (item, dim) and a factor of every item, None for 1
 Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (row,) and (column,) factors of a product
 
@@ -85,7 +85,7 @@ def finite(step: str) -> Iterator[None]:
 
 
 def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors]:
-    """(row, dim) and (column, dim) float32 vectors; their inner product is the sum of the factors' inner products."""
+    """(row, dim) and (column, dim) float32 vectors; their inner product is the sum of the products of some factors."""
     left_parts, right_parts = list[Vectors](), list[Vectors]()
     for left, right in products:
         (a, b), (c, d) = _split(*left), _split(*right)
@@ -97,7 +97,7 @@ def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors
 
 
 def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
-    """Vectors times their scales, in float32, and what is left of them, None if nothing is."""
+    """Vectors times their scales, in float32, and the remainders, None if there are none."""
     if scale is None:
         return x, None
     high, low = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
@@ -131,15 +131,15 @@ def blocks(scorer: Scorer) -> Iterator[tuple[int, Float]]:
 
 
 def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
-    """(copy,) rows or columns with the vector of an earlier item, ascending, and the first such item."""
+    """(copy,) rows or columns with the same vectors as an earlier item, ascending, and the first such item."""
     if not isinstance(scorer, Dot):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     vectors, lengths = (scorer.x, scorer.y)[side], scorer.lengths[side]
-    _, of, count = np.unique(lengths, return_inverse=True, return_counts=True)
-    likely = np.flatnonzero(count[of] > 1)  # equal vectors have equal lengths
+    _, group, count = np.unique(lengths, return_inverse=True, return_counts=True)
+    likely = np.flatnonzero(count[group] > 1)  # equal vectors have equal lengths
     if not len(likely):
         return likely, likely
-    _, first, of = np.unique(vectors[likely], axis=0, return_index=True, return_inverse=True)
-    of = of.ravel()  # numpy 2.0 keeps the axes
-    copy = first[of] != np.arange(len(likely))
-    return likely[copy], likely[first[of][copy]]
+    _, first, group = np.unique(vectors[likely], axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()  # numpy 2.0 keeps the axes
+    copy = first[group] != np.arange(len(likely))
+    return likely[copy], likely[first[group][copy]]

@@ -14,7 +14,7 @@ import numpy as np
 from ..types import EVERYTHING, UNRANKED, Bool, Candidates, Int, Ranks, Relevance, Tops
 from .ranks import ranks_from_counts
 
-ENTRIES_PER_READ = 1 << 20  # entries of lists that are read together
+BLOCK_ENTRIES = 1 << 20  # list entries read at a time
 
 
 class Placed(NamedTuple):
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING, queries: Int | None = None) -> Placed:
-    """The places of the relevant items of the queries of some lists.
+    """The places of the relevant items in some lists.
 
     Args:
         lists: of these queries; where ties are not known no item is tied.
@@ -52,24 +52,24 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     start = lists.start
     new = np.ones(len(row), np.bool_) if lists.ties is None else ~lists.ties
     new[start[:-1][lists.depth > 0]] = True
-    bounds, of = np.append(np.flatnonzero(new), len(row)), np.cumsum(new) - 1  # of ties, and the tie of an entry
+    bounds, tie = np.append(np.flatnonzero(new), len(row)), np.cumsum(new) - 1  # of ties, and the tie of an entry
     a, b = np.searchsorted(relevance.queries, (queries[0], queries[-1] + 1)) if len(queries) else (0, 0)
     pairs = np.arange(relevance.indptr[a], relevance.indptr[b])
-    own = relevance.queries[relevance.query_of[pairs]]
-    at = np.searchsorted(queries, own)
-    inside = queries[at] == own
+    query = relevance.queries[relevance.query_of[pairs]]
+    at = np.searchsorted(queries, query)
+    inside = queries[at] == query
     pairs, at = pairs[inside], at[inside]
     entry = _find(row * lists.gallery + item, at * lists.gallery + relevance.items[pairs], len(queries) * lists.gallery)
     listed = entry >= 0
     counts = np.zeros((3, len(pairs)), np.int64)
     entry, at = entry[listed], at[listed]
-    first, end = bounds[of[entry]], bounds[of[entry] + 1]
+    first, end = bounds[tie[entry]], bounds[tie[entry] + 1]
     counts[:, listed] = first - start[at], entry - first, end - entry - 1
     return Placed(pairs, counts, listed, np.diff(start))
 
 
 def _find(keys: Int, wanted: Int, size: int) -> Int:
-    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 for missing ones."""
+    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 if they are not there."""
     if len(keys) == size:  # complete orders
         place = np.empty(size, np.int64)
         place[keys] = np.arange(size)
@@ -96,7 +96,7 @@ def is_candidate(candidates: Candidates, queries: Int, items: Int) -> Bool:
 
 
 def sizes(candidates: Candidates, queries: Int, gallery: int) -> Int:
-    """(query,) int64, number of candidates of every query, or more if there are several limits."""
+    """(query,) int64, how many candidates queries have, or more if there are several limits."""
     size = np.full(len(queries), gallery)
     if candidates.fold is not None:
         fold = candidates.fold[0][queries]
@@ -123,7 +123,7 @@ def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     counts, listed = np.zeros((3, len(relevance.items)), np.int64), np.zeros(len(relevance.items), np.bool_)
     depth, step = (
         np.zeros(len(lists.start) - 1, np.int64),
-        max(1, ENTRIES_PER_READ // max(int(lists.depth.max(initial=1)), 1)),
+        max(1, BLOCK_ENTRIES // max(int(lists.depth.max(initial=1)), 1)),
     )
     counts[0] = lists.gallery  # behind all that are listed
     for a in range(0, len(depth), step):

@@ -5,9 +5,10 @@
  TestSet, Spec ──► Source.gains  ──► Gains    one number for every image-caption pair; gains of judgements are grades
 ```
 
-- ``sources``: the declaration ``Source``, the table ``SOURCES``, ``register``, specifications such as
-  ``cider:own=out``, and loading; ``declared``: the built-in sources
-- ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``, whose rows and pairs are computed on request
+- ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as
+  ``cider:own=out``, and loading; ``declared``: those that come with vsebench
+- ``gains``: ``Grades``, judgements as sparse matrices of pairs; ``Gains``, of which rows and pairs are computed on
+  request
 - ``custom``: judgements of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
 - ``matrix``: gains in a file, and the check of values computed elsewhere; ``coarse``: gains of two sources combined

@@ -77,7 +77,7 @@ def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str
         settings.update({f"{role}.{key}": value for key, value in gains.settings.items()})
     settings.update(above=f"{threshold:g}", elsewhere=elsewhere)
     left_out = [[x for x in side if x is not None] for side in zip(cheap.no_queries, costly.no_queries, strict=True)]
-    rows, columns = (np.any(of, axis=0) if of else None for of in left_out)
+    rows, columns = (np.any(parts, axis=0) if parts else None for parts in left_out)
     values = CoarseToFine(cheap, costly, threshold, elsewhere)
     # Where rows of the costly ones are not affordable, these are computed for pairs.
     return Gains("coarse", settings, cheap.shape, values, None, cheap.rows_affordable, no_queries=(rows, columns))

@@ -1,4 +1,4 @@
-"""Custom judgements: read them, place their grades among the items of a split, and make a source of them."""
+"""Custom judgements: reading them, placing their grades among the items of a split, and the source made from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import numbers
-from ..errors import BadInput, UsageError, count_of, shown
+from ..errors import BadInput, UsageError, count_of, format_value
 from ..files.formats import sniff
 from ..files.ids import as_ids, id_array, match, places
 from ..files.kinds import KINDS
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-FORMS_FIX = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
-BLOCK_ENTRIES = 1 << 22  # entries of a matrix read at a time
+FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
+BLOCK_ENTRIES = 1 << 22  # matrix entries read at a time
 OfSide = tuple[Which, Grades]
 
 
@@ -59,8 +59,8 @@ def read(spec: Spec, test: TestSet) -> list[OfSide]:
         raise UsageError(what, fix=f"leave out {ONE_WAY}")
     from scipy.sparse import csr_array, vstack
 
-    of = f"{spec.kind}={spec.holds}:{spec.path}:rows="
-    turned = f"write {of}captions or {of}images"
+    prefix = f"{spec.kind}={spec.holds}:{spec.path}:rows="
+    turned = f"write {prefix}captions or {prefix}images"
     if not spec.path:
         turned = "give {NAME: MATRIX}, its rows as images, or a mapping of queries to items"
     with logged() as log:
@@ -80,7 +80,7 @@ def pairs_of(spec: Spec) -> list[Pairs] | None:
     if spec.holds == LABELS or (hasattr(spec.values, "__array__") if path is None else sniff(path).matrix):
         return None
     if path is None and not isinstance(spec.values, (Mapping, list, tuple)):
-        raise UsageError(f"{spec.what} are {shown(spec.values)}", fix=FORMS_FIX)
+        raise UsageError(f"{spec.what} are {format_value(spec.values)}", fix=FORMS)
     stated: Any = spec.holds or None
     return read_pairs(path or spec.values, stated, where=spec.what)
 
@@ -115,8 +115,8 @@ def both_ways(
     if judged is not None:
         rows, columns = replace(rows, judged=judged[0]), replace(columns, judged=judged[1])
     meaning = f"have no {what}: they are left out of every metric, even with {spell('no_positive', 'miss')}"
-    query_sides = (rows, columns)[: 2 - test.one_way]
-    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in query_sides], "", meaning, test))
+    sides = (rows, columns)[: 2 - test.one_way]
+    notes = (*notes, *_counted([(int((~g.judged).sum()), len(g.judged)) for g in sides], "", meaning, test))
     return replace(rows, notes=notes), replace(columns, notes=notes)
 
 
@@ -171,14 +171,14 @@ def _check_level(both: Both[Grades], where: str) -> None:
 def source(both: Both[Grades], test: TestSet) -> Source:
     """The judgements of both sides as a source, which is valid for their test set alone."""
     name, level = both[0].name, both[0].level
-    query_sides = both[: 2 - test.one_way]
-    notes = dict.fromkeys(note for one in query_sides for note in one.notes)
+    sides = both[: 2 - test.one_way]
+    notes = dict.fromkeys(note for one in sides for note in one.notes)
     if test.one_way and (idle := int((~both[0].judged).sum())):
         notes[f"{idle:,} of {len(test.rows):,} queries are not judged and are left out of every metric"] = None
     meaning = (
         f"have no positive: they are left out of every metric, or count as a miss with {spell('no_positive', 'miss')}"
     )
-    without = [(one.positives.skipped, int(one.judged.sum())) for one in query_sides]
+    without = [(one.positives.skipped, int(one.judged.sum())) for one in sides]
     identity = _identity(both, test)
     return Source(
         name=name,
@@ -187,7 +187,7 @@ def source(both: Both[Grades], test: TestSet) -> Source:
         rule=f"a grade of at least {level:g}",
         grades=lambda test: both,
         identity=lambda test: identity,
-        lists_judged=any((x.data < level).any() for one in query_sides for x in (one.inside, one.outside)),
+        lists_judged=any((x.data < level).any() for one in sides for x in (one.inside, one.outside)),
         notes=(*notes, *_counted(without, "judged ", meaning, test)),
     )
 
@@ -207,7 +207,7 @@ def _identity(both: Both[Grades], test: TestSet) -> str:
 
 
 def _counted(counts: Sequence[tuple[int, int]], word: str, meaning: str, test: TestSet) -> list[str]:
-    """One note on rows and columns as queries, each (how many, of how many); or none."""
+    """One note on rows and columns as queries, of each (how many, of how many); none if there are none."""
     parts = [f"{k:,} of {n:,} {word}{side.plural}" for side, (k, n) in zip(test.sides, counts, strict=False) if k]
     return [f"{' and '.join(parts)} {meaning}"] if parts else []
 
@@ -243,16 +243,16 @@ def read_labels(path: Path) -> Labels:
                 several = label if isinstance(label, list) else text_of(label).split("|")
                 words = (text_of(word) for word in several)
                 found[side].setdefault(text_of(item), {}).update((word, None) for word in words if word)
-    ids = {side: as_ids(id_array(list(of_item), "ids", path), f"{side}_id", path) for side, of_item in found.items()}
-    return Labels(
-        ids, {side: [list(words) for words in of_item.values()] for side, of_item in found.items()}, str(path)
-    )
+    ids = {side: as_ids(id_array(list(labels), "ids", path), f"{side}_id", path) for side, labels in found.items()}
+    return Labels(ids, {side: [list(words) for words in labels.values()] for side, labels in found.items()}, str(path))
 
 
 def in_memory(value: Any, where: str) -> Labels:
     """Labels in memory, in the order of the split: a word or a number an item, or several, or (item, class) of 0, 1."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise UsageError(f"{where}: labels are {shown(value)}", fix="give the labels of the images and of the captions")
+        raise UsageError(
+            f"{where}: labels are {format_value(value)}", fix="give the labels of the images and of the captions"
+        )
     images, captions = (_classes(labels, where) for labels in value)
     return Labels({"image": None, "caption": None}, {"image": images, "caption": captions}, where)
 
@@ -265,11 +265,11 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
         if array.ndim == 2 and array.shape[1] > 1 and np.isin(array, (0, 1)).all():
             return [[str(c) for c in np.flatnonzero(row)] for row in array]
         if array.ndim != 1 and array.shape[1:] != (1,):
-            what = f"{where}: labels are {shown(array)}"
+            what = f"{where}: labels are {format_value(array)}"
             raise UsageError(what, fix="give one label per item, or (item, class) of 0 and 1")
         labels = array.ravel().tolist()
     if not isinstance(labels, (list, tuple)):
-        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give one label per item")
+        raise UsageError(f"{where}: labels are {format_value(labels)}", fix="give one label per item")
     rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
     if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
         what = f"{where}: labels are rows of 0 and 1: either columns of classes, or the classes 0 and 1"
@@ -278,7 +278,7 @@ def _classes(labels: Any, where: str) -> list[list[str]]:
 
 
 def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
-    """(image, caption) 1 if the two share a class; the images and captions with a label; and notes.
+    """(image, caption) 1 if the two share a class; the images and captions that have a label; and notes.
 
     Items without a label are neither queries nor positives.
 
@@ -310,15 +310,15 @@ def of_labels(labels: Labels, test: TestSet) -> tuple[csr_array, tuple[Bool, Boo
 
 def _placed(labels: Labels, side: Modality, test: TestSet) -> tuple[list[int], Sequence[Sequence[str]]]:
     """The index of every labelled item of one side, -1 of one that the split does not have, and the labels of each."""
-    known, ids, item_labels = test.side(side).ids, labels.ids[side], labels.labels[side]
+    known, ids, labels_of_side = test.side(side).ids, labels.ids[side], labels.labels[side]
     if ids is None:
-        if len(item_labels) != len(known):
-            what = f"labels of {count_of(len(item_labels), side)} for {len(known):,} {side}s of split '{test.name}'"
+        if len(labels_of_side) != len(known):
+            what = f"labels of {count_of(len(labels_of_side), side)} for {len(known):,} {side}s of split '{test.name}'"
             raise BadInput(what, where=labels.where, fix=f"give one label per {side}, in the order of the rows")
         row = owners.order(test, side)
-        return list(range(len(known))), item_labels if row is None else [item_labels[i] for i in row.tolist()]
+        return list(range(len(known))), labels_of_side if row is None else [labels_of_side[i] for i in row.tolist()]
     at, _ = match(ids, known)
     if not (at >= 0).any():
         what = f"none of its {side} ids is in split '{test.name}' (first: {ids[0]})"
         raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
-    return at.tolist(), item_labels
+    return at.tolist(), labels_of_side

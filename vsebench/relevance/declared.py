@@ -22,14 +22,14 @@ from ..types import Both, TestSet, Which
 from .gains import Grades, of_pairs
 from .sources import FILE, Loader, Source, register
 
-OWN_CHOICES = ("in", "out")  # a caption and its own image: included, left out
-VECTOR_OWN_CHOICES = ("in", "one", "out")  # one: the gain is set to 1
+OWN_CAPTIONS = ("in", "out")  # a caption and its own image: included, left out
+OWN_CAPTIONS_OF_VECTORS = ("in", "one", "out")  # one: the gain is set to 1
 AGGREGATES = ("max", "mean", "first")  # of the cosines with the captions of an image
 TOKENS = ("ptb", "whitespace")
 NEGATIVE = ("keep", "zero")
 WORD_VECTORS = "FILE: a file of word vectors (GloVe or word2vec text format)"
 JUDGED_SPLIT = "coco-5k"
-# Of the files in the package, behind the name of the judgements: query id -> ids of positives.
+# File names in the package, after the name of the judgements: query id -> ids of positives.
 FILES = "_image_to_caption.json", "_caption_to_image.json"
 
 
@@ -153,7 +153,7 @@ CIDER = Source(
         "tokens": ("ptb", "whitespace"),
         "variant": ("d", "plain"),
         "df": ("split", FILE),
-        "own": OWN_CHOICES,
+        "own": OWN_CAPTIONS,
     },
     cite="vedantam2015cider",
     needs="the captions of the split",
@@ -168,7 +168,7 @@ SPICE = Source(
     rule="F of scene-graph tuples: 2 tp / (|candidate| + |reference|)",
     low=0.0,
     high=1.0,
-    settings={"text": ("original", "ptb"), "own": OWN_CHOICES},
+    settings={"text": ("original", "ptb"), "own": OWN_CAPTIONS},
     cite="anderson2016spice",
     needs="parsed captions (vsebench spice)",
     load=_later("spice.spice"),
@@ -183,7 +183,7 @@ SENTENCE = Source(
     high=1.0,
     argument="NAME: a sentence-transformers model (name or folder) or a .npy of caption embeddings; default: "
     "all-MiniLM-L6-v2",
-    settings={"agg": AGGREGATES, "own": VECTOR_OWN_CHOICES, "negative": NEGATIVE},
+    settings={"agg": AGGREGATES, "own": OWN_CAPTIONS_OF_VECTORS, "negative": NEGATIVE},
     cite="reimers2019sbert",
     needs="sentence-transformers, or embeddings of the captions",
     load=_later("embedding.sentence"),
@@ -201,7 +201,7 @@ BOW = Source(
     settings={
         "idf": ("no", "yes"),
         "agg": AGGREGATES,
-        "own": VECTOR_OWN_CHOICES,
+        "own": OWN_CAPTIONS_OF_VECTORS,
         "tokens": TOKENS,
         "negative": NEGATIVE,
     },
@@ -219,7 +219,7 @@ WMD = Source(
     low=0.0,
     high=1.0,
     argument=WORD_VECTORS,
-    settings={"tokens": TOKENS, "own": OWN_CHOICES},
+    settings={"tokens": TOKENS, "own": OWN_CAPTIONS},
     cite="kusner2015wmd",
     needs="POT and a file of word vectors",
     load=_later("wmd.word_mover"),

@@ -1,4 +1,4 @@
-"""Graded relevance: gains of every image and caption, and their specification.
+"""Graded relevance: gains of every image and caption, and specifications of gains.
 
 Gains are a matrix with one row an image and one column a caption of a split, 125 million numbers at the size of COCO
 5K. The matrix is never stored: rows, columns and pairs are computed on request. The value of a pair does not depend on
@@ -20,14 +20,14 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..files.regular import expanded
 from ..log import note
-from ..types import NONE, Bool, Both, Candidates, Float, Int, Relevance, Vectors
+from ..types import NO_INDICES, Bool, Both, Candidates, Float, Int, Relevance, Vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
 class Values(Protocol):
-    """The numbers of a kind of gains, with ``columns`` or ``T``. Threads may share them."""
+    """The numbers of a kind of gains, some with their own ``columns`` or ``T``. Threads may share them."""
 
     def rows(self, start: int, stop: int) -> Vectors:
         """(row, column) float32 gains of rows ``start:stop`` with all columns, a new array.
@@ -70,28 +70,28 @@ class _Turned(Values):
 
 @dataclass(frozen=True, eq=False)
 class Replaced(Values):
-    """Values, except the (column,) float32 ``replacements`` of every column with its ``row`` (column,) int64."""
+    """Values with ``gains`` (column,) float32 gains of every column with its ``row`` (column,) int64."""
 
     values: Values
     row: Int
-    replacements: Vectors
+    gains: Vectors
 
     def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
         out, columns = self.values.rows(start, stop), np.flatnonzero((self.row >= start) & (self.row < stop))
-        out[self.row[columns] - start, columns] = self.replacements[columns]
+        out[self.row[columns] - start, columns] = self.gains[columns]
         return out
 
     def columns(self, start: int, stop: int) -> Vectors:
         """See ``Values.columns``."""
         out = self.values.columns(start, stop)
-        out[np.arange(stop - start), self.row[start:stop]] = self.replacements[start:stop]
+        out[np.arange(stop - start), self.row[start:stop]] = self.gains[start:stop]
         return out
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
         out, mine = self.values.pairs(rows, columns), np.flatnonzero(self.row[columns] == rows)
-        out[mine] = self.replacements[columns[mine]]
+        out[mine] = self.gains[columns[mine]]
         return out
 
 
@@ -182,15 +182,15 @@ class Gains:
         from scipy.sparse import hstack
 
         none, outside = list(self.no_queries), list(self.outside)
-        for side, (own, of) in enumerate(zip(candidates, (self, self.T), strict=True)):
-            left, lost = of.values.of[0] if isinstance(of.values, Sparse) else None, outside[side]
-            if left is None or (own.excluded is None and own.allowed is None):
+        for side, (limits, gains) in enumerate(zip(candidates, (self, self.T), strict=True)):
+            left, lost = gains.values.matrices[0] if isinstance(gains.values, Sparse) else None, outside[side]
+            if left is None or (limits.excluded is None and limits.allowed is None):
                 continue
-            left = left if own.excluded is None else left - left * own.excluded
+            left = left if limits.excluded is None else left - left * limits.excluded
             left.eliminate_zeros()
             none[side] = np.diff(left.indptr) + (0 if lost is None else np.diff(lost.indptr)) == 0
-            if own.allowed is not None:
-                away = left - left * own.allowed
+            if limits.allowed is not None:
+                away = left - left * limits.allowed
                 away.eliminate_zeros()
                 outside[side] = away if lost is None else hstack([lost, away], format="csr")
         return replace(self, no_queries=(none[0], none[1]), outside=(outside[0], outside[1]))
@@ -221,7 +221,7 @@ class Spec:
 
     @property
     def holds(self) -> str:
-        """The stated subject of the user's judgements: ``i2t``, ``t2i`` or ``labels``; empty if not stated."""
+        """The stated content of custom judgements: ``i2t``, ``t2i`` or ``labels``; empty if not stated."""
         return self.settings.get("holds", "")
 
     @property
@@ -253,7 +253,7 @@ class Grades:
         judged: (query,) whether the judgements cover a query, with or without positives.
         level: the smallest grade of a positive; compared in float32, as matrices are read.
         transposed: these are the pairs of the other side, so that most queries may be without a positive.
-        notes: what was decided when they were read, one sentence each.
+        notes: decisions made when they were read, one sentence each.
     """
 
     name: str
@@ -291,7 +291,7 @@ class Grades:
 
 
 def of_pairs(
-    name: str, shape: tuple[int, int], query: Int, item: Int, grade: Float | None = None, judged: Int = NONE,
+    name: str, shape: tuple[int, int], query: Int, item: Int, grade: Float | None = None, judged: Int = NO_INDICES,
     where: str | Path | None = None,
 ) -> Grades:  # fmt: skip
     """The grades of judged pairs in any order.
@@ -344,20 +344,20 @@ def _kept(matrix: csr_array, kept: Bool) -> csr_array:
 class Sparse(Values):
     """Sparse gains, one matrix a direction, as the directions may be judged separately; 0 of pairs nobody judged."""
 
-    of: Both[csr_array]
+    matrices: Both[csr_array]
 
     def rows(self, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
-        return np.asarray(self.of[0][start:stop].toarray(), np.float32)
+        return np.asarray(self.matrices[0][start:stop].toarray(), np.float32)
 
     def pairs(self, rows: Int, columns: Int) -> Vectors:
         """See ``Values.pairs``."""
-        return entries_of(self.of[0], rows, columns).astype(np.float32)
+        return entries_of(self.matrices[0], rows, columns).astype(np.float32)
 
     @property
     def T(self) -> Sparse:
         """See ``Values.T``."""
-        return Sparse(self.of[::-1])
+        return Sparse(self.matrices[::-1])
 
 
 def entries_of(matrix: csr_array, rows: Int, columns: Int) -> npt.NDArray[Any]:
@@ -373,9 +373,12 @@ def as_gains(name: str, grades: Both[Grades]) -> Gains:
     """
     rows, columns = (_kept(one.inside, one.inside.data > 0) for one in grades)
     digest = hashlib.sha256()
-    for of in (rows, columns):
-        place = np.repeat(np.arange(of.shape[0], dtype=np.int64), np.diff(of.indptr)) * of.shape[1] + of.indices
-        digest.update(place.tobytes() + of.data.tobytes())
+    for matrix in (rows, columns):
+        place = (
+            np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr)) * matrix.shape[1]
+            + matrix.indices
+        )
+        digest.update(place.tobytes() + matrix.data.tobytes())
     of_rows, of_columns = (_kept(one.outside, one.outside.data > 0) for one in grades)
     outside = of_rows if of_rows.nnz else None, of_columns if of_columns.nnz else None
     none = (np.diff(x.indptr) + np.diff(away.indptr) == 0 for x, away in ((rows, of_rows), (columns, of_columns)))

@@ -22,12 +22,12 @@ from ..types import BOTH, Ids, Int, TestSet, Vectors, Which
 from .gains import Gains, Values
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
-CHUNK_NUMBERS = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
+CHUNK_NUMBERS = 1 << 22  # checked at a time, so that a memory-mapped file is never copied completely
 
 
 @dataclass(frozen=True, eq=False)
 class Stored(Values):
-    """An array; only the requested rows and pairs are read.
+    """An array that reads only the requested rows and pairs.
 
     Attributes:
         values: (row, column) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
@@ -73,7 +73,7 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
     """Gains with one row an image and one column a caption, or one row a caption and one column an image.
 
     If the file has ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order
-    of the split, which for a custom split is the order of the user's own file.
+    of the split (for a custom split, the order of the user's file).
 
     Args:
         test: the items.
@@ -110,8 +110,11 @@ def of_matrix(test: TestSet, source: Path | npt.NDArray[Any], rows_are: str = "a
     transposed = rows_are == "captions" or not by_images
     fingerprint, lowest, judged = check_values(values, f"{test.sides[transposed].name} row", path or "gains")
     ids = stored.image_ids, stored.text_ids
-    orders = [rows_in_order(of, test, side, path or Path("gains")) for side, of in zip(BOTH, ids, strict=True)]
-    unnamed = [side.name for side, of in zip(test.sides, ids, strict=True) if of is None]
+    orders = [
+        rows_in_order(ids_of_side, test, side, path or Path("gains"))
+        for side, ids_of_side in zip(BOTH, ids, strict=True)
+    ]
+    unnamed = [side.name for side, ids_of_side in zip(test.sides, ids, strict=True) if ids_of_side is None]
     note(owners.order_note(path.name if path is not None else "the matrix", unnamed, test))
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}

@@ -47,12 +47,12 @@ class Source:
             the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
         splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
-        notes: what was decided when judgements were read.
+        notes: decisions made when judgements were read.
         low, high: range of a gain; None if there is no bound.
         settings: key -> allowed values, the default first, ``FILE`` for any; see ``docs/relevance.md``.
         argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
         endings: of file names; a specification that begins with such a file is of this source, the file its argument.
-        nested: whether the argument consists of other specifications with settings.
+        nested: whether the argument consists of other specifications, each with settings.
         captions: whether the captions of the split are ``needed``, may be ``used``, or are ``unused``.
         lists_judged: whether the grades have the judged items that are not relevant, too.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
@@ -164,7 +164,7 @@ def kinds_of_gains() -> dict[str, Source]:
     return {name: source for name, source in SOURCES.items() if source.grades is None}
 
 
-def named() -> list[str]:
+def named_sources() -> list[str]:
     """The sources of gains that are specified by name, not by a file."""
     return [name for name, source in kinds_of_gains().items() if not source.endings]
 
@@ -185,7 +185,7 @@ def in_folds(view: str) -> bool:
 
 
 def heading(view: str) -> str:
-    """The heading of a view: the title of judgements, or the name of gains with its settings."""
+    """The title of a view in results: the title of judgements, or the name of gains with their settings."""
     return SOURCES[view].title if view in SOURCES and not is_gains(view) else view
 
 
@@ -232,7 +232,7 @@ def parse_spec(text: str) -> Spec:
     head, *parts = text.strip().split(":")
     source = source_of(head)
     if source is None:
-        raise unknown("graded relevance", head, named())
+        raise unknown("graded relevance", head, named_sources())
     words = [head] if source.endings else []
     if source.nested:  # its settings stand first, or at the end; the others belong to the combined sources
         if parts and parts[-1].startswith("negative="):

@@ -1,4 +1,4 @@
-"""Scenes: synthetic images of shapes, with complete ground truth: which captions are true of which images; a plug-in.
+"""Scenes: drawn shapes with captions; which caption is true of which image is known. A plug-in.
 
 A scene is drawn at random, then rendered, described by five captions, and turned into features of regions::
 

@@ -30,7 +30,7 @@ from .folder import (
     ABOUT,
     CAPTIONS,
     FACTS_KIND,
-    HEADER,
+    HEADER_BYTES,
     SCENES,
     SCHEMA,
     arrays,
@@ -48,17 +48,17 @@ from .regions import regions
 from .render import render
 from .sample import Draws, scenes
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
-from .settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
+from .settings import GENERATOR_VERSION, PARTS, Part, Settings, of_split, parse, split_name
 from .store import StoredScenes, caption_line, open_scenes, scene_line
 from .wording import captions
 from .world import Scene
 
 Progress = Callable[[int, int], None]
-LINE_BYTES = 3_500  # bytes of an image in the files of lines and in the splits
-MEAN_REGIONS = 12  # of an image, at most on average
-CAPTION_MEMORY = 800  # bytes of a caption while its split is stored
-LONGEST_NAME = 200  # characters; the names of files are longer, and may have 255
-PROGRESS_IMAGES = 20  # images between two reports of progress
+TEXT_BYTES = 3_500  # bytes per image in the line files and in the splits
+MAX_MEAN_REGIONS = 12  # regions per image
+CAPTION_BYTES = 800  # memory per caption while its split is stored
+MAX_NAME_LENGTH = 200  # characters; file names add to it and may have 255
+PROGRESS_STEP = 20  # images between two reports of progress
 
 
 @public
@@ -86,7 +86,7 @@ def build_scenes(
         name: the data set, which states its settings: ``scenes-tiny``, ``scenes-10k``, ``scenes-2500-seed3-size32``; or
             ``scenes``, with settings as arguments (without any it is ``scenes-10k``).
         images, seed, size, near, tail, wrong, generic, noise, miss, leaks: see ``vsebench.scenes.settings.Settings``,
-            with defaults for missing ones.
+            with defaults for all others.
         replace: build it again when it is there.
         progress: called with the number of images that are done, and of all.
 
@@ -104,12 +104,12 @@ def build_scenes(
         "images": images, "seed": seed, "size": size, "near": near, "tail": tail, "wrong": wrong, "generic": generic,
         "noise": noise, "miss": miss, "leaks": leaks,
     }  # fmt: skip
-    settings = named(name, {key: value for key, value in given.items() if value is not None})
+    settings = settings_of_name(name, {key: value for key, value in given.items() if value is not None})
     build(settings, replace=replace, progress=progress)
     return open_scenes(settings.name)
 
 
-def named(name: str, given: Mapping[str, Any]) -> Settings:
+def settings_of_name(name: str, given: Mapping[str, Any]) -> Settings:
     """The settings of a name; of ``scenes`` those that are given.
 
     Raises:
@@ -141,12 +141,12 @@ def build(settings: Settings, *, replace: bool = False, progress: Progress | Non
         DiskError: another process builds it, there is too little space, or the system refuses to write.
     """
     name = settings.name
-    if len(name) > LONGEST_NAME:
-        what = f"'{name[:80]}...' has {len(name)} characters; names of scenes have at most {LONGEST_NAME}"
+    if len(name) > MAX_NAME_LENGTH:
+        what = f"'{name[:80]}...' has {len(name)} characters; names of scenes have at most {MAX_NAME_LENGTH}"
         raise UsageError(what, fix="give numbers with fewer digits")
     folder = folder_of(name)
     if not replace and _is_built(name) and not _unstored(name):
-        return folder  # also where nothing can be written
+        return folder  # also if nothing can be written
     try:
         make_folder(root())
         with locked(lock_of(name), f"'{name}' is being built"):
@@ -174,13 +174,13 @@ def _check_room(settings: Settings) -> None:
     """Refuse what does not fit on the disk, or its splits into memory."""
     row = sum(prod(shape) * int(descr[-1]) for descr, shape in arrays(settings).values())
     facts, regions = (prod(arrays(settings)[f][1]) for f in ("facts.npy", "regions.npy"))
-    needed = settings.images * (row + 4 * facts + MEAN_REGIONS * 4 * (regions + 4) + LINE_BYTES)
+    needed = settings.images * (row + 4 * facts + MAX_MEAN_REGIONS * 4 * (regions + 4) + TEXT_BYTES)
     free = shutil.disk_usage(root()).free
     if needed > free:
         what = f"'{settings.name}' needs about {size(needed)} of disk space, but {size(free)} are free"
         fix = "free space, set VSEBENCH_CACHE to a folder on another disk, or build fewer or smaller images"
         raise DiskError(what, where=root(), fix=fix)
-    require(CAPTIONS_AN_IMAGE * max(settings.sizes.values()) * CAPTION_MEMORY, fix="build fewer images")
+    require(CAPTIONS_AN_IMAGE * max(settings.sizes.values()) * CAPTION_BYTES, fix="build fewer images")
 
 
 def _write_files(partial: Path, settings: Settings, progress: Progress | None) -> None:
@@ -189,14 +189,14 @@ def _write_files(partial: Path, settings: Settings, progress: Progress | None) -
     with contextlib.ExitStack() as stack:
         streams = {file: stack.enter_context((partial / file).open("wb")) for file in (*shapes, SCENES, CAPTIONS)}
         for file in shapes:
-            streams[file].write(bytes(HEADER))
+            streams[file].write(bytes(HEADER_BYTES))
         streams["region_start.npy"].write(bytes(8))
         for image, scene in enumerate(scenes(settings)):
-            if progress is not None and image % PROGRESS_IMAGES == 0:
+            if progress is not None and image % PROGRESS_STEP == 0:
                 progress(image, settings.images)
             count = add_image(streams, settings, image, scene, count)
         for file, (descr, shape) in shapes.items():
-            rows = (streams[file].tell() - HEADER) // (prod(shape) * int(descr[-1]))
+            rows = (streams[file].tell() - HEADER_BYTES) // (prod(shape) * int(descr[-1]))
             streams[file].seek(0)
             streams[file].write(header(descr, (rows, *shape)))
         for stream in streams.values():
@@ -246,7 +246,7 @@ def _write_about(partial: Path, settings: Settings, count: int) -> None:
     about = {
         "schema": SCHEMA,
         "name": settings.name,
-        "generator": GENERATOR,
+        "generator": GENERATOR_VERSION,
         "settings": asdict(settings),
         "parts": {part: {"first": settings.start(part), "images": settings.sizes[part]} for part in PARTS},
         "numbers": {
@@ -262,12 +262,12 @@ def _write_about(partial: Path, settings: Settings, count: int) -> None:
 
 
 def _unstored(name: str) -> list[Part]:
-    """The parts with missing or damaged splits."""
+    """The parts with splits that are not stored, or damaged."""
     found: list[Part] = []
     for part in PARTS:
         try:
             declaration(split_name(name, part))
-        except BadInput:  # also for a missing file
+        except BadInput:  # also if there is no file
             found.append(part)
     return found
 

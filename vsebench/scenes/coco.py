@@ -21,7 +21,7 @@ from .world import SHAPES
 
 Record = dict[str, Any]
 Progress = Callable[[int, int], None]
-PROGRESS_IMAGES = 20  # images between two reports of progress
+PROGRESS_STEP = 20  # images between two reports of progress
 
 
 @public
@@ -92,7 +92,7 @@ def _write(stored: StoredScenes, folder: Path, parts: tuple[Part, ...], progress
             pixels = Image.fromarray(stored.images[image["id"] - 1])
             pixels.save(folder / "images" / part / image["file_name"])
             done += 1
-            if progress is not None and done % PROGRESS_IMAGES == 0:
+            if progress is not None and done % PROGRESS_STEP == 0:
                 progress(done, total)
 
 

@@ -16,7 +16,7 @@ LARGEST_NUMBER = 9  # stated as a number word
 
 # Probabilities, by how much a caption covers (little, some, most): of naming a shape (else "object"), its colour, size
 # and texture, a number where there are several objects, the background, and every relation that is possible.
-MENTION_SHARES = {
+MENTION_PROBABILITY = {
     "shape": (0.92, 0.95, 0.98),
     "colour": (0.85, 0.88, 0.95),
     "size": (0.2, 0.35, 0.65),
@@ -25,10 +25,10 @@ MENTION_SHARES = {
     "background": (0.05, 0.2, 0.5),
     "relation": (0.5, 0.6, 0.8),
 }
-COVERAGE = (15, 45, 40)  # weights of captions that cover little, some, most
-PLAIN_SHARE = 0.25  # a plain texture is mentioned so much less often than others
-SINGLE_SHARE = 0.08  # probability of saying that there is a single object
-VAGUE_SHARE = 0.01  # share of captions such as "some shapes"
+COVERAGE_WEIGHTS = (15, 45, 40)  # captions that mention little, some or most
+PLAIN_FACTOR = 0.25  # a plain texture is mentioned this much less often than others
+SINGLE_PROBABILITY = 0.08  # that a caption says that there is a single object
+VAGUE_SHARE = 0.01  # captions such as "some shapes"
 ATTEMPTS = 20  # to make a caption false by replacing one of its facts
 
 
@@ -44,7 +44,7 @@ def content(scene: Scene, settings: Settings, draws: Draws) -> Content:
     """What one caption of a scene states."""
     if draws.chance(settings.generic):
         return Content("generic", Facts())
-    # Of the captions that are not generic, so that the share of all is the one that was asked for.
+    # Relative to the captions that are not generic, so that all captions have the requested share.
     if draws.chance(settings.wrong / (1 - settings.generic)):
         return Content("wrong", wrong(true(scene, draws), scene, draws))
     return Content("true", vague(scene) if draws.chance(VAGUE_SHARE) else true(scene, draws))
@@ -59,7 +59,7 @@ def vague(scene: Scene) -> Facts:
 
 def true(scene: Scene, draws: Draws) -> Facts:
     """Facts that hold, at least one."""
-    level = draws.weighted(COVERAGE)
+    level = draws.weighted(COVERAGE_WEIGHTS)
     count = len(scene.groups)
     most = count if level == 2 else min(count, level + 1)
     chosen = draws.shuffled(range(count))[: most if level == 2 else draws.between(1, most)]
@@ -67,11 +67,11 @@ def true(scene: Scene, draws: Draws) -> Facts:
     for n, g in enumerate(chosen):
         if any(mentions[n].attributes == mention.attributes for mention in mentions[:n]):  # "a circle and a circle"
             mentions[n] = replace(mentions[n], shape=scene.groups[g].shape, colour=scene.groups[g].colour)
-    background = scene.background if draws.chance(MENTION_SHARES["background"][level]) else UNSAID
+    background = scene.background if draws.chance(MENTION_PROBABILITY["background"][level]) else UNSAID
     facts = Facts(tuple(mentions), (), background)
     for n in range(min(len(chosen) - 1, MAX_STATED_RELATIONS)):
         # In a chain: the first mention and the second, the second and the third.
-        if n > len(facts.relations) or not draws.chance(MENTION_SHARES["relation"][level]):
+        if n > len(facts.relations) or not draws.chance(MENTION_PROBABILITY["relation"][level]):
             break
         more = (replace(facts, relations=(*facts.relations, r)) for r in _between(scene, n, chosen))
         possible = [stated for stated in more if holding(stated, scene, tuple(chosen)) == stated.count]
@@ -92,19 +92,19 @@ def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
 
 
 def _mention(scene: Scene, g: int, level: int, draws: Draws) -> Mention:
-    """What is said of one group: true of it, also the number."""
+    """A true mention of one group, with a true number."""
     group = scene.groups[g]
-    mentioned = {name: draws.chance(MENTION_SHARES[name][level]) for name in ATTRIBUTES}
+    mentioned = {name: draws.chance(MENTION_PROBABILITY[name][level]) for name in ATTRIBUTES}
     if group.texture == 0 and mentioned["texture"]:
-        mentioned["texture"] = draws.chance(PLAIN_SHARE)
+        mentioned["texture"] = draws.chance(PLAIN_FACTOR)
     if not any(mentioned.values()):
         mentioned["shape"] = True
     mention = Mention(**{name: getattr(group, name) if mentioned[name] else UNSAID for name in ATTRIBUTES})
     total = sum(scene.groups[k].number for k in mention.fits(scene))
     if group.number == 1:
-        single = total == 1 and draws.chance(SINGLE_SHARE)
+        single = total == 1 and draws.chance(SINGLE_PROBABILITY)
         return replace(mention, number=1) if single else mention
-    exact = total <= LARGEST_NUMBER and draws.chance(MENTION_SHARES["number"][level])
+    exact = total <= LARGEST_NUMBER and draws.chance(MENTION_PROBABILITY["number"][level])
     return replace(mention, number=total if exact else AT_LEAST_TWO)
 
 

@@ -19,7 +19,7 @@ BLOCK_PAIRS = 1 << 22  # pairs compared at a time
 
 @lru_cache(maxsize=2)  # a training loop evaluates the same split again and again
 def entailed(test: TestSet) -> Both[Grades]:
-    """The captions with at least one fact that are true of an image: all their facts hold in its scene.
+    """For every image, the captions with at least one fact and all facts true of its scene.
 
     Captions that are true of no image, and images without a true caption, are not queries; they are in
     ``without``.

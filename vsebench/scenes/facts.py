@@ -109,6 +109,6 @@ def matched(facts: Facts, scene: Scene) -> int:
 
 
 def _meanings(mentions: int, groups: int) -> Iterator[tuple[int | None, ...]]:
-    """Every way to give the mentions different groups; None for mentions beyond the number of groups."""
+    """Every assignment of mentions to different groups; None for mentions left over."""
     choices: list[int | None] = [*range(groups), *[None] * max(0, mentions - groups)]
     return permutations(choices, mentions)

@@ -1,4 +1,4 @@
-"""The folder of a data set of scenes: its files and rows, and what is said when one is missing, damaged or outdated."""
+"""The folder of a data set of scenes: its files and rows, and errors if one is missing, damaged or outdated."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..files.regular import cache_dir, sha256_of
 from .content import KINDS, Kind
 from .facts import MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID, Facts
 from .regions import DIM
-from .settings import GENERATOR, Settings
+from .settings import GENERATOR_VERSION, Settings
 from .world import MAX_GROUPS, RELATIONS, Scene
 
 SCHEMA = "vsebench/scenes/1"
 ABOUT = "about.json"
 SCENES, CAPTIONS = "scenes.jsonl", "captions.jsonl"
-HEADER = 128  # bytes before the values of an array that is written
+HEADER_BYTES = 128  # header of a .npy file
 
 
 def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -40,7 +40,7 @@ def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def header(descr: str, shape: tuple[int, ...]) -> bytes:
-    """The first ``HEADER`` bytes of a .npy file (format 1.0) of values in C order.
+    """The first ``HEADER_BYTES`` bytes of a .npy file (format 1.0) of values in C order.
 
     Written here, because the length that numpy gives a header has changed with its versions, and because the number of
     rows is known only when all are written.
@@ -50,8 +50,8 @@ def header(descr: str, shape: tuple[int, ...]) -> bytes:
         shape: of the array; up to 60 digits.
     """
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
-    start = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")
-    return start + text.ljust(HEADER - 11).encode("ascii") + b"\n"
+    start = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
+    return start + text.ljust(HEADER_BYTES - 11).encode("ascii") + b"\n"
 
 
 def root() -> Path:
@@ -106,8 +106,8 @@ def read_about(name: str) -> dict[str, Any]:
         raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check its permissions") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(path, name, "it does not describe these scenes") from error
-    if built_by != GENERATOR:
-        what = f"built by version {built_by} of the generator, but this is version {GENERATOR}"
+    if built_by != GENERATOR_VERSION:
+        what = f"built by version {built_by} of the generator, but this is version {GENERATOR_VERSION}"
         raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --replace")
     for file, size in files.items():
         found = (folder / file).stat().st_size if (folder / file).is_file() else None
@@ -117,7 +117,7 @@ def read_about(name: str) -> dict[str, Any]:
 
 
 def check_content(name: str, *files: str) -> None:
-    """Check that files have the bytes that were built; then their codes need no separate check.
+    """Check that files have the bytes that were built; their codes then need no further check.
 
     Raises:
         BadInput: one has others.
@@ -132,11 +132,11 @@ def check_content(name: str, *files: str) -> None:
 
 Codes = npt.NDArray[np.int8]
 
-MENTION = 5  # columns of a mention, and of a group
+MENTION_COLUMNS = 5  # columns per mention, and per group
 # of a scene: (number of groups, groups, background, relations, number of facts)
 SCENE_GROUPS = 0
 SCENE_FIRST = 1  # groups
-SCENE_BACKGROUND = SCENE_FIRST + MAX_GROUPS * MENTION
+SCENE_BACKGROUND = SCENE_FIRST + MAX_GROUPS * MENTION_COLUMNS
 # Relation r of group a to group b holds when bit a of column SCENE_RELATIONS + r * MAX_GROUPS + b is set.
 SCENE_RELATIONS = SCENE_BACKGROUND + 1
 SCENE_FACTS = SCENE_RELATIONS + len(RELATIONS) * MAX_GROUPS
@@ -145,7 +145,7 @@ SCENE_WIDTH = SCENE_FACTS + 1
 # index in KINDS)
 FACTS_MENTIONS = 0
 FACTS_FIRST = 1  # mentions
-FACTS_BACKGROUND = FACTS_FIRST + MAX_MENTIONS * MENTION
+FACTS_BACKGROUND = FACTS_FIRST + MAX_MENTIONS * MENTION_COLUMNS
 FACTS_RELATED = FACTS_BACKGROUND + 1
 FACTS_RELATIONS = FACTS_RELATED + 1
 FACTS_COUNT = FACTS_RELATIONS + 3 * MAX_STATED_RELATIONS
@@ -158,7 +158,7 @@ def encode_scene(scene: Scene) -> Codes:
     row = np.full(SCENE_WIDTH, UNSAID, np.int8)
     row[SCENE_GROUPS] = len(scene.groups)
     for n, group in enumerate(scene.groups):
-        row[SCENE_FIRST + n * MENTION :][:MENTION] = (*group.attributes, group.number)
+        row[SCENE_FIRST + n * MENTION_COLUMNS :][:MENTION_COLUMNS] = (*group.attributes, group.number)
     row[SCENE_BACKGROUND] = scene.background
     row[SCENE_RELATIONS:SCENE_FACTS] = 0
     for relation, a, b in scene.relations:
@@ -172,7 +172,7 @@ def encode_facts(facts: Facts, kind: Kind) -> Codes:
     row = np.full(FACTS_WIDTH, UNSAID, np.int8)
     row[FACTS_MENTIONS] = len(facts.mentions)
     for n, mention in enumerate(facts.mentions):
-        row[FACTS_FIRST + n * MENTION :][:MENTION] = (*mention.attributes, mention.number)
+        row[FACTS_FIRST + n * MENTION_COLUMNS :][:MENTION_COLUMNS] = (*mention.attributes, mention.number)
     row[FACTS_BACKGROUND] = facts.background
     row[FACTS_RELATED] = len(facts.relations)
     for n, relation in enumerate(facts.relations):

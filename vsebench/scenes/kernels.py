@@ -27,7 +27,7 @@ from .folder import (
     FACTS_MENTIONS,
     FACTS_RELATED,
     FACTS_RELATIONS,
-    MENTION,
+    MENTION_COLUMNS,
     SCENE_BACKGROUND,
     SCENE_FIRST,
     SCENE_RELATIONS,
@@ -35,10 +35,10 @@ from .folder import (
 )
 from .world import MAX_GROUPS
 
-STRIP_SCENES = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder
-NUMBER = MENTION - 1  # column of the number in a mention, and in a group
+STRIP = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder
+NUMBER_COLUMN = MENTION_COLUMNS - 1  # the number in a mention, and in a group
 TWO = np.int8(2)
-WAYS = np.array(list(permutations(range(MAX_GROUPS))), np.int64)  # (way, mention) group
+ASSIGNMENTS = np.array(list(permutations(range(MAX_GROUPS))), np.int64)  # (assignment, mention) group
 
 
 @nb.njit(nogil=True)
@@ -116,22 +116,22 @@ def _matched(strip, facts, c, best, total, holds, mentioned, related):
     step = 1
     for free in range(2, MAX_GROUPS - mentions + 1):
         step *= free  # so many ways differ only in the groups of mentions that there are not
-    for way in range(0, len(WAYS), step):
-        for i in range(STRIP_SCENES):
+    for way in range(0, len(ASSIGNMENTS), step):
+        for i in range(STRIP):
             total[i] = 0
         for m in range(mentions):
-            g = WAYS[way, m]
-            for i in range(STRIP_SCENES):
+            g = ASSIGNMENTS[way, m]
+            for i in range(STRIP):
                 total[i] += holds[m, g, i]
         for k in range(relations):
             at = FACTS_RELATIONS + 3 * k
-            g, h = WAYS[way, facts[c, at + 1]], WAYS[way, facts[c, at + 2]]
-            for i in range(STRIP_SCENES):
+            g, h = ASSIGNMENTS[way, facts[c, at + 1]], ASSIGNMENTS[way, facts[c, at + 2]]
+            for i in range(STRIP):
                 total[i] += related[k, g, h, i]
         for i in range(STRIP_SCENES):
             best[i] = max(best[i], total[i])
     stated = facts[c, FACTS_BACKGROUND]
-    for i in range(STRIP_SCENES):
+    for i in range(STRIP):
         best[i] += np.int8(strip[SCENE_BACKGROUND, i] == stated)
 
 
@@ -146,39 +146,39 @@ def _mention(strip, facts, c, m, holds, mentioned, fitting, total):
         mentioned: (mention, group, scene) int8; of ``m`` filled with the set of groups meant: bit g for group g.
         fitting, total: (scene,) int8, overwritten.
     """
-    first = FACTS_FIRST + m * MENTION
+    first = FACTS_FIRST + m * MENTION_COLUMNS
     stated = 0
     for g in range(MAX_GROUPS):
         for i in range(STRIP_SCENES):
             holds[m, g, i] = 0
-    for a in range(NUMBER):
+    for a in range(NUMBER_COLUMN):
         value = facts[c, first + a]
         if value != UNSAID:
             stated += 1
             for g in range(MAX_GROUPS):
-                at = SCENE_FIRST + g * MENTION + a
-                for i in range(STRIP_SCENES):
+                at = SCENE_FIRST + g * MENTION_COLUMNS + a
+                for i in range(STRIP):
                     holds[m, g, i] += np.int8(strip[at, i] == value)
-    number = facts[c, first + NUMBER]
+    number = facts[c, first + NUMBER_COLUMN]
     if number == UNSAID:
         for g in range(MAX_GROUPS):
-            at = SCENE_FIRST + g * MENTION + NUMBER
-            for i in range(STRIP_SCENES):
-                mentioned[m, g, i] = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
+            at = SCENE_FIRST + g * MENTION_COLUMNS + NUMBER_COLUMN
+            for i in range(STRIP):
+                meant[m, g, i] = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
         return
     several, every = number == AT_LEAST_TWO, np.int8(stated)
     for i in range(STRIP_SCENES):
         fitting[i] = 0
         total[i] = 0
     for g in range(MAX_GROUPS):
-        at = SCENE_FIRST + g * MENTION + NUMBER
-        for i in range(STRIP_SCENES):
+        at = SCENE_FIRST + g * MENTION_COLUMNS + NUMBER_COLUMN
+        for i in range(STRIP):
             fits = (holds[m, g, i] == every) & (strip[at, i] > 0)
             fitting[i] |= np.int8(1 << g) if fits else np.int8(0)
             total[i] += strip[at, i] if fits else np.int8(0)
     for g in range(MAX_GROUPS):
-        at = SCENE_FIRST + g * MENTION + NUMBER
-        for i in range(STRIP_SCENES):
+        at = SCENE_FIRST + g * MENTION_COLUMNS + NUMBER_COLUMN
+        for i in range(STRIP):
             fits = (fitting[i] & np.int8(1 << g)) != 0
             counted = total[i] if fits else strip[at, i]
             holds[m, g, i] += np.int8((counted == number) | (several & (counted >= TWO)))
@@ -193,8 +193,8 @@ def _relation(strip, facts, c, k, mentioned, related):
     Args:
         strip, facts, c: as for ``_matched``.
         k: index of the relation.
-        mentioned: (mention, group, scene) int8, the sets of groups that the mentions mean.
-        related: (relation, group, group, scene) int8; of ``k`` filled with 1 where all groups of one set have the
+        meant: (mention, group, scene) int8, the sets of groups that the mentions mean.
+        related: (relation, group, group, scene) int8; of ``k`` filled with 1 if all groups of one set have the
             relation to all of the other, else 0.
     """
     at = FACTS_RELATIONS + 3 * k

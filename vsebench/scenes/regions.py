@@ -15,8 +15,8 @@ features    meaning
 
 Noise is added to every feature: approximately normal, with the standard deviation ``settings.noise``; a quarter of it
 for x, y and the side. An object that another one partly covers has twice the noise. The vector of a region is its
-features times ``MIXING / 8``, so that no attribute is a single dimension; ``vectors @ MIXING / 4`` gives the
-features back. The order of objects in depth is not a feature.
+features times ``MIXING / 8``, so that no attribute is a separate dimension; ``vectors @ MIXING / 4`` gives the
+features back. Which of two objects is in front is no feature.
 
 Everything is computed with integers in units of 2**-32 and rounded once, at the end, to float32: the same bytes on
 every machine.

@@ -16,7 +16,7 @@ from .shapes import SAMPLES, stamp, start
 from .world import BACKGROUNDS, COLOURS, Scene
 
 Pixels = npt.NDArray[np.uint8]  # (size, size, 3), RGB
-MAX_LIGHT = 16  # the largest difference of brightness between two opposite edges, of 255
+MAX_LIGHT_DIFFERENCE = 16  # brightness difference of opposite edges, of 255
 
 BACKGROUND_RGB = {"grey": (124, 124, 124), "beige": (208, 188, 148), "brown": (112, 74, 48), "teal": (24, 120, 120)}
 # The colour, the second colour of patterns and the colour of the edge.
@@ -54,7 +54,7 @@ def render(scene: Scene, size: int, draws: Draws) -> Pixels:
             left, top = (start(c, len(picture), size) for c in centre)
             part = samples[top : top + len(picture), left : left + len(picture)]
             np.copyto(part, picture + np.uint8(before), where=picture > 0)  # the colours before its own
-    light = np.array([draws.between(-MAX_LIGHT, MAX_LIGHT) for _ in range(2)])
+    light = np.array([draws.between(-MAX_LIGHT_DIFFERENCE, MAX_LIGHT_DIFFERENCE) for _ in range(2)])
     noise = np.frombuffer(draws.bytes(size * size * 3), np.uint8)
     pixels = np.empty((size, size, 3), np.uint8)
     develop(samples, np.array(palette, np.int32), light, noise, pixels)

@@ -89,10 +89,10 @@ GROUP_WEIGHTS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
 NUMBER_WEIGHTS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
 LARGE = 1
 MOON = SHAPES.index("moon")
-COVERING = 0.25  # share of the scenes of two groups or more in which one group partly covers another
-OFFSET = 0.45  # of the diameter: distance between the centres of two objects if one covers the other
+COVERING_SHARE = 0.25  # scenes of two or more groups with one group partly covering another
+CENTRE_DISTANCE = 0.45  # between an object and one that it covers, relative to the diameter
 ATTEMPTS = 10_000
-MAX_MOVES = 20  # attempts to move the objects of a scene so that relations stay
+MAX_MOVES = 20  # attempts to move the objects of a scene without changing relations
 
 # How an image is divided for 1 to 4 groups: cells of (left, top, right, bottom).
 _LEFT, _RIGHT = (0, 0, HALF, SIDE), (HALF, 0, SIDE, SIDE)
@@ -164,8 +164,8 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
         draws: the source of random integers.
         weights: of ``combination_weights``.
     """
-    count = 1 + draws.weighted(GROUP_WEIGHTS)
-    covering = count > 1 and draws.chance(COVERING)
+    count = 1 + draws.weighted(GROUPS)
+    covering = count > 1 and draws.chance(COVERING_SHARE)
     cells = draws.shuffled(draws.pick(LAYOUTS[count - 1 if covering else count]))
     groups: list[Group] = []
     left = list(weights)
@@ -184,7 +184,7 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
 
 
 def _without_moons(weights: list[int]) -> list[int]:
-    """Weights for two objects; one partly covers the other.
+    """Weights for two objects, one partly covering the other.
 
     An arrow in the gap of a moon hides 0.3 % of it; without moons at least 9 % of the object behind is hidden.
     """
@@ -194,7 +194,7 @@ def _without_moons(weights: list[int]) -> list[int]:
 def changed(base: Scene, draws: Draws) -> Scene:
     """The scene with an attribute or the number of one group changed, or the background; objects move a little.
 
-    Relations stay as they are. If all ``MAX_MOVES`` attempts to move the objects change a relation, nothing moves.
+    Relations stay as they are: if ``MAX_MOVES`` attempts to move the objects all change a relation, nothing moves.
     """
     while True:
         background, groups = _one_change(base, draws)
@@ -268,7 +268,7 @@ def _columns(group: Group, cell: Box, draws: Draws) -> int:
 def _covering(cell: Box, draws: Draws) -> list[tuple[tuple[int, int], ...]]:
     """The centres of two large objects; the second partly covers the first."""
     r = RADIUS[LARGE]
-    apart = round(2 * r * OFFSET)
+    apart = round(2 * r * CENTRE_DISTANCE)
     dx, dy = draws.pick(((apart, 0), (0, apart), (apart * 3 // 4, apart * 3 // 4), (apart * 3 // 4, -apart * 3 // 4)))
     x = draws.between(cell[0] + r + max(0, -dx), cell[2] - r - max(0, dx))
     y = draws.between(cell[1] + r + max(0, -dy), cell[3] - r - max(0, dy))

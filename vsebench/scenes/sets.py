@@ -98,7 +98,7 @@ class Scenes(SetSource):
         return folder_of(name)
 
     def checks(self, name: str) -> list[Check]:
-        """Read every file of a data set, and compare its content with what was built."""
+        """Read every file of a data set, and compare its content with the built one."""
         name = parse(data_set(name) or name).name
         about, found = read_about(name), []
         for file, facts in about["files"].items():

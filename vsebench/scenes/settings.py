@@ -12,11 +12,11 @@ from ..errors import UsageError
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = get_args(Part)
-GENERATOR = 2  # version of what the settings generate, raised when the same settings give other bytes
+GENERATOR_VERSION = 2  # raised when the same settings give other bytes
 TINY_IMAGES = 200  # images of scenes-tiny
 CAPTIONS = 5  # of an image
 MAX_IMAGES = 1_000_000
-MIN_PART_IMAGES = 50  # images of val and of test, where there are enough
+MIN_PART_IMAGES = 50  # images of val and of test, if there are enough
 MAX_PART_IMAGES = 5_000  # as in COCO
 _NAME = re.compile(r"scenes-(tiny|[1-9]\d{0,6}k?)((?:-[a-z]+[\d.]*)*)")
 _SHARES = ("near", "wrong", "generic", "miss")

@@ -67,7 +67,7 @@ def stamp(shape: int, size: int, texture: int, pixels: int) -> Codes:
 
 
 def start(centre: int, side: int, pixels: int) -> int:
-    """The first sample of a stamp of ``side`` samples, from the coordinate of its centre in units of layout."""
+    """The first sample of a stamp of ``side`` samples with its centre at a coordinate in units of layout."""
     return (2 * centre * SAMPLES * pixels - (side - 1) * SIDE) // (2 * SIDE)
 
 

@@ -16,9 +16,8 @@ from ..types import Int, TestSet, Vectors
 from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
 
-PIECE_CAPTIONS = (
-    1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
-)
+# A block transposed for rows of images stays in the cache, which saves much of their time.
+BLOCK_CAPTIONS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +40,8 @@ class Share(Values):
         """See ``Values.rows``."""
         n = len(self.of_captions)
         out = np.empty((stop - start, n), np.float32)
-        for first in range(0, n, PIECE_CAPTIONS):
-            last = min(first + PIECE_CAPTIONS, n)
+        for first in range(0, n, BLOCK_CAPTIONS):
+            last = min(first + BLOCK_CAPTIONS, n)
             total = self.of_images[start:stop, None] + self.of_captions[first:last]
             out[:, first:last] = self._quotient(self.truth.matched((start, stop), (first, last)).T, total)
         return out

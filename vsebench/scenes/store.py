@@ -82,7 +82,7 @@ def _mention(mention: Mention) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class StoredScenes:
-    """A data set of scenes on disk. The arrays are memory maps: only what is used is read.
+    """A data set of scenes on disk. The arrays are memory maps: only used parts are read.
 
     Axes: image (of all parts: train, then val, then test), caption (five of every image, in its order), region (those
     of image i are ``region_start[i]`` to before ``region_start[i + 1]``).

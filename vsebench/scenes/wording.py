@@ -67,8 +67,8 @@ BACK = {
     ABOVE: ("below", "below", "lower down than"),
     FRONT: ("behind", "partly covered by", "partly hidden by"),
 }
-PREPOSED = ("to the left of", "to the right of", "above", "below", "in front of", "behind")
-PLACED = ("", "", "placed", "drawn", "shown")  # passive: "a circle is drawn above a square"
+FRONTED = ("to the left of", "to the right of", "above", "below", "in front of", "behind")
+PARTICIPLES = ("", "", "placed", "drawn", "shown")  # passive: "a circle is drawn above a square"
 FRAMES = (
     "{}", "{}", "{}", "a picture of {}", "an image with {}", "this picture shows {}", "a drawing of {}",
     "the image contains {}",
@@ -100,7 +100,7 @@ def captions(scene: Scene, image: int, settings: Settings) -> list[Caption]:
 
 
 def worded(facts: Facts, draws: Draws) -> str:
-    """A caption that states these facts; without facts, one that could be said of any image."""
+    """A caption that states these facts; without facts, a caption that fits any image."""
     sentences = _sentences(facts, draws) if facts.count else [draws.pick(GENERIC)]
     if draws.chance(0.6):
         sentences = [text[0].upper() + text[1:] for text in sentences]
@@ -146,9 +146,9 @@ def _first(facts: Facts, phrases: list[str], clause: bool, draws: Draws) -> tupl
         if len(facts.relations) > 1:
             chained = f", which {_verb(facts.mentions[1], phrases[1])} {_related(facts, 1, draws)} {phrases[2]}"
         if clause:
-            if where in PREPOSED and not chained and draws.chance(0.3):
+            if where in FRONTED and not chained and draws.chance(0.3):
                 return f"{where} {phrases[1]} there {there} {phrases[0]}", False
-            participle = "" if where.startswith("partly") else draws.pick(PLACED)
+            participle = "" if where.startswith("partly") else draws.pick(PARTICIPLES)
             return f"{phrases[0]} {f'{verb} {participle}'.strip()} {where} {phrases[1]}{chained}", True
         text = f"{phrases[0]} {where} {phrases[1]}{chained}"
     if draws.chance(0.15):
@@ -180,13 +180,13 @@ def _noun_phrases(facts: Facts, clause: bool, draws: Draws) -> list[str]:
     """The words for every mention."""
     related = len(facts.relations)
     stated, count = _stated_first(facts), len(facts.mentions)
-    # Where "with dots" can only be read as said of this mention: not in a list, and not before ", which" or "above".
+    # If "with dots" can only refer to this mention: not in a list, and not before ", which" or "above".
     dots = {related} if related or count == 1 else set()
     if clause:
         dots.add(0)
     if count - stated == 1:
         dots.add(stated)
-    # Where a plural without "some" can only be read so: "red stars and hearts" could be read as red hearts.
+    # If a plural without "some" can only be read so: "red stars and hearts" could be read as red hearts.
     bare = {*range(related + 1), stated}
     chosen: Chosen = {}
     return [_noun_phrase(m, n in dots, n in bare, chosen, draws) for n, m in enumerate(facts.mentions)]

@@ -1,7 +1,7 @@
-"""Test sets: which there are, what is available here; load, build, verify, remove.
+"""The catalogue of test sets: list, load, build, verify, remove.
 
 A test set is an entry of a table: ``declared.DECLARED`` (known to the id, in any order) or ``published.SETS`` (in the
-layout of its authors); any other name is a data set of the user's own. ``build`` stores the rows of its files in the
+layout of its authors); any other name is a custom data set. ``build`` stores the rows of its files in the
 cache (``stored``), ``load_split`` reads them. Sets that come from elsewhere have a ``SetSource`` of a plug-in.
 """
 
@@ -34,6 +34,7 @@ from .stored import (
     DECLARED,
     DeclaredSplit,
     declare,
+    declared_order,
     ids_installed,
     is_split,
     rebuild,
@@ -44,13 +45,13 @@ from .stored import (
 )
 
 # Usual names of the files of a declared split, for a folder.
-USUAL = {
+USUAL_FILES = {
     "coco-5k": ("dataset_coco.json", "captions_val2014.json", "captions.jsonl"),
     "f30k": ("dataset_flickr30k.json", "test.jsonl"),
 }
 RESERVED = ("custom",)
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_LISTED = [*DECLARED, *(split for found in SETS.values() for split in found.splits)]  # splits of the tables
+_TABLE_SPLITS = [*DECLARED, *(split for found in SETS.values() for split in found.splits)]  # splits of the tables
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class SplitStatus:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a split: its name, whether it passed, and what was found."""
+    """One check of a split: its name, whether it passed, and its finding."""
 
     name: str
     ok: bool
@@ -114,7 +115,7 @@ class Build:
 
 
 class SetSource:
-    """A source of test sets; splits are files in the cache once they are built.
+    """A source of test sets that stores built splits as files in the cache.
 
     A plug-in's source ``owns`` names; one without such files answers ``names``, ``declared`` and ``rows`` too.
     """
@@ -140,7 +141,7 @@ class SetSource:
         return rebuild(name)
 
     def missing(self, name: str) -> VsebenchError:
-        """The error for a split of this source that is not here, with a fix."""
+        """The error for a split of this source that is not built, with its fix."""
         return unknown("split", name, dict.fromkeys([*names(), *SETS]))
 
     def declared(self, name: str) -> DeclaredSplit:
@@ -164,15 +165,15 @@ class SetSource:
             UsageError, MissingPackage: as ``missing``.
             DiskError: the system refuses.
         """
-        of = self.splits(name)
-        for path in map(stored_path, of):
+        splits = self.splits(name)
+        for path in map(stored_path, splits):
             try:
                 path.unlink()
             except FileNotFoundError:
                 raise self.missing(name) from None
             except OSError as error:
                 raise refused(path, error) from error
-        return stored_path(name) if of == [name] else stored_path(of[0]).parent
+        return stored_path(name) if splits == [name] else stored_path(splits[0]).parent
 
     def status(self) -> list[SplitStatus]:
         """A line for every split, and for every set that can be built; nothing is read."""
@@ -196,9 +197,11 @@ class Tables(SetSource):
     """The test sets of the two tables, and the user's, under any name that no other source has."""
 
     def built(self) -> list[str]:
-        """The stored splits, the tables' first."""
-        found = [name for name in super().built() if name in _LISTED or _NAME.fullmatch(name)]
-        return sorted(found, key=lambda name: _LISTED.index(name) if name in _LISTED else len(_LISTED))
+        """The splits that are stored, those of the tables first."""
+        found = [name for name in super().built() if name in _TABLE_SPLITS or _NAME.fullmatch(name)]
+        return sorted(
+            found, key=lambda name: _TABLE_SPLITS.index(name) if name in _TABLE_SPLITS else len(_TABLE_SPLITS)
+        )
 
     def names(self) -> list[str]:
         """The declared splits, built or not, and all that are built."""
@@ -210,7 +213,7 @@ class Tables(SetSource):
         return [split for split in languages if stored_path(split).exists()] or [name]
 
     def missing(self, name: str) -> VsebenchError:
-        """The files to build it from; for a set in several languages also which of them are built."""
+        """The files to build it from; for a set with some languages built, the built ones."""
         if name in DECLARED:
             return UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list")
         if name.partition(":")[0] not in SETS:
@@ -223,11 +226,11 @@ class Tables(SetSource):
         return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
 
     def declared(self, name: str) -> DeclaredSplit:
-        """The declaration of a split; a declared one needs no file."""
+        """The declaration of a split; a declared split needs no file."""
         return DECLARED[name] if name in DECLARED else super().declared(name)
 
     def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
-        """From the cache, else from the packages that hold the split; raises MissingPackage without them."""
+        """From the cache, else from the packages that hold the split; raises MissingPackage if there are none."""
         path = stored_path(split.built_as)
         if path.exists() or split.order == "file":
             return restore(path, captions=captions, again=self.again(split.name))
@@ -251,7 +254,7 @@ class Tables(SetSource):
         return super().remove(DECLARED[name].built_as if name in DECLARED else name)
 
     def status(self) -> list[SplitStatus]:
-        """A line for every split, and one for what is not built of a set."""
+        """A line for every split, and one for the missing splits of a set."""
         return [*super().status(), *(line for found in SETS.values() for line in _absent(found))]
 
     def line(self, name: str) -> SplitStatus:
@@ -259,15 +262,17 @@ class Tables(SetSource):
         if name not in DECLARED:
             return super().line(name)
         split, command = DECLARED[name], _command(name)
-        of = name, split.images, split.captions
+        facts = name, split.images, split.captions
         if stored_path(split.built_as).exists():
-            return SplitStatus(*of, "cached", True, "")
+            return SplitStatus(*facts, "cached", True, "")
         if split.order != "package":
-            return SplitStatus(*of, "absent", False, command, " or ".join(split.sources))
+            return SplitStatus(*facts, "absent", False, command, " or ".join(split.sources))
         if not ids_installed():
-            return SplitStatus(*of, "absent", False, f"{install('text')}, or {command}")
+            return SplitStatus(*facts, "absent", False, f"{install('text')}, or {command}")
         has_captions = stored.has_captions()
-        return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{install('text')} for the captions")
+        return SplitStatus(
+            *facts, "packages", has_captions, "" if has_captions else f"{install('text')} for the captions"
+        )
 
 
 TABLES = Tables()
@@ -292,7 +297,7 @@ def source_of(name: str) -> SetSource:
 
 
 def is_custom(name: str) -> bool:
-    """Whether a name is that of a data set of the user's own."""
+    """Whether a name belongs to a custom data set."""
     return name not in DECLARED and name.partition(":")[0] not in SETS and source_of(name) is TABLES
 
 
@@ -328,7 +333,7 @@ def _command(name: str) -> str:
 
 
 def _absent(found: PublishedSet) -> list[SplitStatus]:
-    """One line for what is not built of a published set; none when all is."""
+    """One line for the missing splits of a published set, if any."""
     absent = [split for split in found.splits if not stored_path(split).exists()]
     if not absent:
         return []
@@ -344,14 +349,16 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
     how.refuse(split.name, "which has declared captions")
     path = stored_path(split.built_as)
     if path.exists() and not how.replace:
-        verified(restore(path, captions=True), split)  # raises when the file is damaged
+        declared_order(restore(path, captions=True), split)  # raises when the file is damaged
         if how.source is not None:
             how.refuse_built(split.built_as)
     elif how.source is None:
-        store(path, verified(TABLES.rows(split, captions=True), split))
+        store(path, declared_order(TABLES.rows(split, captions=True), split))
     else:
         try:
-            rows = verified(_test_rows(from_file(one_file(Path(how.source), *USUAL[split.built_as])), split), split)
+            rows = declared_order(
+                _test_rows(from_file(one_file(Path(how.source), *USUAL_FILES[split.built_as])), split), split
+            )
         except BadInput as error:
             error.fix = error.fix or f"give one of: {'; '.join(split.sources)}"
             error.also("a custom data set needs another name")
@@ -386,10 +393,10 @@ def _build_published(name: str, how: Build) -> Path:
 
 
 def _build_custom(name: str, how: Build) -> Path:
-    """Declare a data set of the user's own, in the order of its file."""
+    """Declare a custom data set, in the order of its file."""
     if how.source is None:
-        own = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
-        raise unknown("split", name, names()).also(own)
+        build_custom = f"or build a custom data set: vsebench data build {name} --from captions.jsonl"
+        raise unknown("split", name, names()).also(build_custom)
     if name in [one["name"] for one in choices.status()]:
         fix = "give its folder where it is used: vsebench choice FILE --set FOLDER"
         raise UsageError(f"'{name}' is a set of choices, which does not have to be built", fix=fix)
@@ -450,7 +457,7 @@ def load_split(name: str, *, captions: bool = False) -> TestSet:
     """
     source = source_of(name)
     split = source.declared(name)
-    return split_of(verified(source.rows(split, captions=captions), split, source.again(name)), split)
+    return split_of(declared_order(source.rows(split, captions=captions), split, source.again(name)), split)
 
 
 def split_of(rows: CaptionRows, split: DeclaredSplit) -> TestSet:
@@ -505,7 +512,7 @@ def build(
 def remove(name: str) -> Path:
     """Remove the file of a split, or the folder and the splits of scenes, from the cache.
 
-    A custom data set is then no longer known. Of a set in several languages all that are built are removed.
+    A custom data set is then no longer known. All languages of a set are removed.
 
     Returns:
         The file that was removed, or the folder.
@@ -527,17 +534,17 @@ def verify(name: str) -> list[Check]:
     """Read a split again and check its counts, ids, order and captions; of scenes also the content of every file.
 
     Args:
-        name: the split; all splits of a data set of scenes or a set in several languages are checked.
+        name: a split; for a data set of scenes or a set in several languages, all its splits are checked.
 
     Raises:
         UsageError: no such split.
         MissingPackage: neither built nor installed.
         BadInput: the files are too damaged to be checked.
     """
-    of, first = splits_of(name), source_of(name).checks(name)
-    if of == [name]:
+    splits, first = splits_of(name), source_of(name).checks(name)
+    if splits == [name]:
         return [*_verify_split(name), *first]
-    return [*first, *(replace(c, name=f"{split}: {c.name}") for split in of for c in _verify_split(split))]
+    return [*first, *(replace(c, name=f"{split}: {c.name}") for split in splits for c in _verify_split(split))]
 
 
 def _verify_split(name: str) -> list[Check]:

@@ -25,7 +25,7 @@ from ..errors import BadInput, count_of
 from ..files.arrow_tables import SHARD, complete
 from ..files.ids import as_ids, id_array, match
 from ..files.kinds import KINDS
-from ..files.raw import Raw, shown
+from ..files.raw import Raw, format_id
 from ..files.read_pairs import read_pairs
 from ..files.records import missing, of_file, spot, text_of
 from ..files.regular import inside, is_folder, remembered
@@ -161,7 +161,7 @@ def folder_of(split: Any) -> Folder | None:
     return _chosen(path.absolute(), words) if path.is_dir() else None
 
 
-def _spelled(key: Key) -> str:
+def _key_text(key: Key) -> str:
     return ":".join(filter(None, key))
 
 
@@ -177,10 +177,10 @@ def _chosen(folder: Path, wanted: tuple[str, ...]) -> Folder:
     if not several and len(fits) > 1:
         fits = [key for key in fits if key[1] == "test"]
     if len(fits) != 1:
-        names = [_spelled(key) or "one without a name" for key in sorted(tables["qrels"])]
+        names = [_key_text(key) or "one without a name" for key in sorted(tables["qrels"])]
         what = f"has {count_of(len(names), 'test set')}: {', '.join(names)[:300]}"
         what += f", and {':'.join(wanted)} is none of them" if wanted and not fits else ""
-        chosen = f"{folder}:{_spelled(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
+        chosen = f"{folder}:{_key_text(next(iter(fits or sorted(tables['qrels']))))}".rstrip(":")
         raise BadInput(what, where=folder, fix=f"choose one: {spell('split', chosen)}")
     return Folder(folder, fits[0], {role: _table(folder, role, tables[role], fits[0]) for role in tables})
 
@@ -190,17 +190,21 @@ def _table(folder: Path, role: str, tables: Mapping[Key, tuple[Path, ...]], key:
 
     Raises BadInput.
     """
-    of = {k: v for k, v in tables.items() if k[0] == key[0]} or {k: v for k, v in tables.items() if not k[0]}
-    if found := of.get(key) or (next(iter(of.values())) if len(of) == 1 else None):
+    same_folder = {k: v for k, v in tables.items() if k[0] == key[0]} or {k: v for k, v in tables.items() if not k[0]}
+    if found := same_folder.get(key) or (next(iter(same_folder.values())) if len(same_folder) == 1 else None):
         shards = all(SHARD.fullmatch(path.name) and path.parent == found[0].parent for path in found)
-        beside = [paths[0] for paths in of.values() if paths is not found and role != "qrels" and (key[0], "") in of]
+        beside = [
+            paths[0]
+            for paths in same_folder.values()
+            if paths is not found and role != "qrels" and (key[0], "") in same_folder
+        ]
         two = [*found[: 1 if shards else 2], *beside][:2]
         if len(two) > 1:
             what = f"has two tables of the {role}: {' and '.join(str(path.relative_to(folder)) for path in two)}"
             raise BadInput(what, where=folder, fix="move one of them out of the folder")
         return tuple(complete(list(found), found[0].parent))
-    names = ", ".join(str(paths[0].relative_to(folder)) for paths in (of or tables).values())
-    what = f"has no {role} of only {_spelled(key)}: {names[:300]}"
+    names = ", ".join(str(paths[0].relative_to(folder)) for paths in (same_folder or tables).values())
+    what = f"has no {role} of only {_key_text(key)}: {names[:300]}"
     raise BadInput(what, where=folder, fix=f"give a folder with {LAYOUT}")
 
 
@@ -218,11 +222,11 @@ def _tables(folder: Path) -> dict[str, dict[Key, tuple[Path, ...]]]:
         if at < 0 and "data" not in around[-1:]:
             continue
         role = roles[at] if at >= 0 else None
-        inside = [part for part, of in zip(parts[:-1], roles, strict=False) if not of]
+        inside = [part for part, by_key in zip(parts[:-1], roles, strict=False) if not by_key]
         subset, split = "/".join(filter(None, [*inside, role and role[1]])), "" if at == len(parts) - 1 else stem
-        of = _ROLES[role[2].lower()] if role else "qrels"
-        found[of].setdefault((subset, split), []).append(path)
-    return {role: {key: tuple(paths) for key, paths in of.items()} for role, of in found.items()}
+        by_key = _ROLES[role[2].lower()] if role else "qrels"
+        found[by_key].setdefault((subset, split), []).append(path)
+    return {role: {key: tuple(paths) for key, paths in by_key.items()} for role, by_key in found.items()}
 
 
 def _walk(folder: Path) -> Any:
@@ -253,7 +257,7 @@ def with_ids(raw: Raw, folder: Folder) -> Raw:
             parts = [f"{len(lost):,} of {len(needed):,} {words} of {folder.where.name} have no row"] * bool(len(lost))
             parts += [f"{len(unknown):,} of {len(present):,} {side} ids are not in {file}"] * bool(len(unknown))
             if parts:
-                what = f"{' and '.join(parts)} (first: {shown([*lost, *unknown][0])})"
+                what = f"{' and '.join(parts)} (first: {format_id([*lost, *unknown][0])})"
                 fix = f"encode the complete {role} of the folder, or give {spell('judgements', str(folder.judgements))}"
                 raise BadInput(what, where=raw.where, fix=f"{fix} without {spell('split')}")
             continue

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.ids import match
 from ..files.pairs import Pairs, place
-from ..files.raw import Raw, check_finite, check_scores, check_vectors, shown
-from ..files.regular import MAPPED
+from ..files.raw import Raw, check_finite, check_scores, check_vectors, format_id
+from ..files.regular import SAVE_NPY
 from ..log import note, warn
 from ..memory import require
 from ..options import spell
@@ -32,20 +32,22 @@ from .stored import DECLARED
 
 Array = npt.NDArray[Any]
 
-MAX_DISTANCE = 0.02  # of two roundings of one unit vector: 0.004 in bfloat16, more from other batches
-MIN_NEXT_DISTANCE_RATIO = 3.0  # the next item is at least this many times farther away
-MAX_PRODUCTS = 1 << 31  # of numbers that are computed to find rows near each other
-MIN_SHARE_NEAR = 0.2  # of the rows, from which they are rows of pairs
-MIN_SHARE_OF_IDS = 0.75  # the same, if every row has a distinct id, and for a score matrix
-MAX_ITEMS_OF_PAIRS = 0.8  # equal texts a row of pairs: a few captions of a data set may be equal
-MAX_ROWS_AN_ITEM = 64  # on average; with more, the vectors have collapsed
-MIN_LINE_NUMBERS = 8  # numbers of a line that are equal by no coincidence; rows from which repetition means something
-MAX_SHARE_OF_FILL = 0.01  # of the other scores that equal the number of the lines without scores
-MAX_SQUARE_ROWS = 1 << 14  # rows of a square score matrix in which repetition is looked for
-PREFIX_NUMBERS = 32  # numbers at the start of a row by which rows are told apart before they are read to their ends
-PADDED_FIX = "leave out the rows or columns of captions that do not exist, and give image_of_text for the others"
-GATHER_FIX = "gather the scores of all processes before you save the matrix; the part of one process is not enough"
-UNIQUE_ROWS_FIX = "every image and every text once, with image_of_text"
+MAX_DISTANCE_OF_EQUAL = 0.02  # between two roundings of a unit vector: 0.004 in bfloat16, more from other batches
+MIN_NEXT_RATIO = 3.0  # distance of the next item, relative to that of an equal one
+MAX_PRODUCTS = 1 << 31  # multiplications in the search for rows near each other
+MIN_SHARE_NEAR = 0.2  # share of rows near another one from which rows are rows of pairs
+MIN_SHARE_WITH_IDS = 0.75  # the same if every row has its own id, and for a score matrix
+MAX_DISTINCT_SHARE = 0.8  # distinct texts a row of pairs; below it texts repeat (a few captions may be equal)
+MAX_ROWS_AN_ITEM = 64  # mean; with more, the vectors have collapsed
+MIN_NUMBERS = 8  # fewer equal numbers in a line, or fewer rows, may be a coincidence
+MAX_SHARE_OF_FILL = 0.01  # share of the other scores equal to the number that fills lines without scores
+MAX_SQUARE_ROWS = 1 << 14  # larger square score matrices are not searched for repetition
+PREFIX_NUMBERS = 32  # rows are compared by their first numbers, and then completely
+REMOVE_PADDING = "leave out the rows or columns of captions that do not exist, and give image_of_text for the others"
+GATHER_PROCESSES = (
+    "gather the scores of all processes before you save the matrix; the part of one process is not enough"
+)
+EVERY_ITEM_ONCE = "every image and every text once, with image_of_text"
 
 
 def refuse_layout(raw: Raw, placed: bool) -> None:
@@ -73,12 +75,12 @@ def refuse_layout(raw: Raw, placed: bool) -> None:
         raise BadInput(f"the arrays look like (dim, item), {images.shape} and {texts.shape}", where=raw.where, fix=fix)
     for side, rows, names in zip(raw.sides, raw.arrays, (raw.image_ids, raw.text_ids), strict=True):
         empty = constant_rows(rows) & ~np.isinf(rows[:, 0])
-        if 0 < empty.sum() < len(rows) and (dim >= MIN_LINE_NUMBERS or not np.nan_to_num(rows[empty]).any()):
+        if 0 < empty.sum() < len(rows) and (dim >= MIN_NUMBERS or not np.nan_to_num(rows[empty]).any()):
             counted = count_of(
                 int(empty.sum()), *(f"of {len(rows):,} {side} rows {verb} constant" for verb in ("is", "are"))
             )
-            first = f"first: row {empty.argmax()}{_named(names, empty.argmax())}, all {rows[empty.argmax(), 0]:g}"
-            fix = f"{PADDED_FIX}, or encode these texts again" if side == "text" else "encode these items again"
+            first = f"first: row {empty.argmax()}{_id_of_row(names, empty.argmax())}, all {rows[empty.argmax(), 0]:g}"
+            fix = f"{REMOVE_PADDING}, or encode these texts again" if side == "text" else "encode these items again"
             raise BadInput(f"{counted} ({first})", where=raw.where, fix=fix)
 
 
@@ -103,23 +105,28 @@ def refuse_rows_of_pairs(raw: Raw, placed: bool) -> None:
         return
     if near >= MIN_SHARE_NEAR or (near and repeat(exact)):
         what = f"{near:.1%} of the image rows nearly equal another one, as if encoded again for each of its texts"
-        fix = f"give image_ids, the same id for all rows of an image, or {UNIQUE_ROWS_FIX}"
+        fix = f"give image_ids, the same id for all rows of an image, or {EVERY_ITEM_ONCE}"
         raise BadInput(what, where=raw.where, fix=fix)
     items = n if raw.text_ids is not None else int((equal := equal_rows(raw.texts)).max()) + 1
-    if n >= MIN_LINE_NUMBERS and items <= MAX_ITEMS_OF_PAIRS * n and repeat(equal):
+    if n >= MIN_NUMBERS and items <= MAX_DISTINCT_SHARE * n and repeat(equal):
         what = f"text rows repeat: {n:,} rows are {items:,} texts, so that a text has several images"
         fix = "save every text once and evaluate judgements, the pairs of image and text ids: "
         raise BadInput(what, where=raw.where, fix=fix + spell("judgements", "NAME=PAIRS.csv"))
 
 
 def refuse_ids_of_pairs(raw: Raw, share: float) -> None:
-    """Refuse image rows with unique ids if a ``share`` of them repeats and nothing else gives the texts of an image."""
+    """Raise BadInput if a ``share`` of image rows repeats under unique ids, and nothing gives the texts of an image."""
     names = {str(text).rpartition("#")[0] for text in ([] if raw.text_ids is None else raw.text_ids.tolist())}
-    told = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
-    if share >= MIN_SHARE_OF_IDS and len(raw.images) >= MIN_LINE_NUMBERS and not told and raw.image_of_text is None:
+    names_are_images = bool(names) and names <= set(map(str, np.asarray(raw.image_ids).tolist()))
+    if (
+        share >= MIN_SHARE_WITH_IDS
+        and len(raw.images) >= MIN_NUMBERS
+        and not names_are_images
+        and raw.image_of_text is None
+    ):
         what = f"{share:.0%} of the image rows equal another one under another id: the ids seem to be ids of pairs"
         raise BadInput(
-            what, where=raw.where, fix=f"give the id of the image, the same for all its rows, or {UNIQUE_ROWS_FIX}"
+            what, where=raw.where, fix=f"give the id of the image, the same for all its rows, or {EVERY_ITEM_ONCE}"
         )
 
 
@@ -143,20 +150,20 @@ def refuse_score_layout(raw: Raw, captions_per_image: int | None, limited: bool 
         times, kept = captions_per_image or n_text // n, ~constant_lines(scores.T)
         owners = np.repeat(np.arange(n), times) if owners is None and raw.text_ids is None else owners
         padding = owners is not None and len(owners) == n_text and set(owners[kept]) == set(owners)
-        fix = PADDED_FIX if padding and not kept.all() else GATHER_FIX
+        fix = REMOVE_PADDING if padding and not kept.all() else GATHER_PROCESSES
         fix += (
             f"; or say which items are not candidates: {spell('candidates', 'FILE')}, {spell('exclude', 'FILE')}"
             * lowest
         )
         raise BadInput(what, where=raw.where, fix=fix)
     known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
-    if known or n != n_text or not MIN_LINE_NUMBERS <= n <= MAX_SQUARE_ROWS or not np.isfinite(scores).all():
+    if known or n != n_text or not MIN_NUMBERS <= n <= MAX_SQUARE_ROWS or not np.isfinite(scores).all():
         return
     for side, lines in (("row", scores), ("column", scores.T)):
         exact = equal_rows(lines)
-        if max(_share_equal(exact) if repeat(exact) else 0, _share_near(lines, exact)) >= MIN_SHARE_OF_IDS:
+        if max(_share_equal(exact) if repeat(exact) else 0, _share_near(lines, exact)) >= MIN_SHARE_WITH_IDS:
             what = f"{side}s of the score matrix repeat, as if it had one for every pair"
-            raise BadInput(what, where=raw.where, fix=f"give {UNIQUE_ROWS_FIX}")
+            raise BadInput(what, where=raw.where, fix=f"give {EVERY_ITEM_ONCE}")
 
 
 def _share_near(rows: Array, exact: Int) -> float:
@@ -172,7 +179,8 @@ def _share_near(rows: Array, exact: Int) -> float:
     for part in np.array_split(some, max(1, len(some) // MAX_ROWS_AN_ITEM)):
         cosine = unit[part] @ unit.T
         near, around = (
-            (cosine >= 1 - d**2 / 2).sum(axis=1) - 1 for d in (MAX_DISTANCE, MIN_NEXT_DISTANCE_RATIO * MAX_DISTANCE)
+            (cosine >= 1 - d**2 / 2).sum(axis=1) - 1
+            for d in (MAX_DISTANCE_OF_EQUAL, MIN_NEXT_RATIO * MAX_DISTANCE_OF_EQUAL)
         )
         found += int(((near == around) & (near > 0) & (near <= min(MAX_ROWS_AN_ITEM, len(unit) / 2))).sum())
     return found / len(some)
@@ -188,7 +196,7 @@ def rows_of_blocks(raw: Raw) -> Raw:
         return raw
     n, times, dim = raw.texts.shape
     last = np.bincount(equal_rows(raw.texts[:, -1])).max()
-    if n >= MIN_LINE_NUMBERS and last > max(2, MIN_SHARE_NEAR / 2 * n):
+    if n >= MIN_NUMBERS and last > max(2, MIN_SHARE_NEAR / 2 * n):
         what = (
             f"one vector is the last of the {times} texts of {last:,} of {n:,} images, as if it encoded an empty "
             "caption"
@@ -217,8 +225,8 @@ def one_row_an_image(raw: Raw, declared: bool = False) -> Raw:
     if len(rows) == n or (ids is None and (not repeat(group) or (given is not None and len(rows) > n / 2))):
         return raw  # images that are equal, and each has its texts
     unit = raw.images / np.linalg.norm(raw.images, axis=1, keepdims=True)
-    if len(far := np.flatnonzero(np.linalg.norm(unit - unit[rows][group], axis=1) > MAX_DISTANCE)):
-        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_named(ids, far[0])} have the same image id but differ"
+    if len(far := np.flatnonzero(np.linalg.norm(unit - unit[rows][group], axis=1) > MAX_DISTANCE_OF_EQUAL)):
+        of_class = f"rows {rows[group[far[0]]]} and {far[0]}{_id_of_row(ids, far[0])} have the same image id but differ"
         what = f"{of_class}: the ids look like class ids"
         fix = "save a separate id for every image, such as its file name; pass ids of classes as judgements: "
         raise BadInput(what, where=raw.where, fix=fix + spell("judgements", "NAME=labels:FILE"))
@@ -248,7 +256,7 @@ def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
 def equal_rows(rows: Array) -> Int:
     """(row,) int64 group of every row, the same for rows that are exactly equal; numbered by first occurrence.
 
-    Rows of any shape may be memory-mapped: only rows whose first ``PREFIX_NUMBERS`` numbers are equal are read fully.
+    Rows of any shape may be memory-mapped: only rows that start with ``PREFIX_NUMBERS`` equal numbers are read fully.
     """
     flat = rows.reshape(len(rows), -1)
     start = np.ascontiguousarray(flat[:, :PREFIX_NUMBERS])
@@ -273,9 +281,9 @@ def _share_equal(group: Int) -> float:
     return float((np.bincount(group)[group] > 1).mean())
 
 
-def _named(ids: Ids | None, row: int | np.int64) -> str:
+def _id_of_row(ids: Ids | None, row: int | np.int64) -> str:
     """The id of a row, for a message; empty without one."""
-    return "" if ids is None or row >= len(ids) else f" (id {shown(ids[row])})"
+    return "" if ids is None or row >= len(ids) else f" (id {format_id(ids[row])})"
 
 
 def _are_unit(rows: Array) -> bool:
@@ -302,7 +310,7 @@ def last_of_all(scores: Array, where: Path) -> Array:
 
 
 def uncomputed(scores: Array) -> str:
-    """Which rows or columns of a matrix hold no scores; empty if all do."""
+    """The rows or columns of a matrix without scores, in words; empty if there are none."""
     for side, lines in (("row", scores), ("column", scores.T)):
         empty = constant_lines(lines)
         if empty.any():
@@ -318,13 +326,9 @@ def constant_lines(scores: Array) -> Bool:
     A number that other rows hold too, as scores of few values and of the top of rankings do, does not tell.
     """
     n, constant = scores.shape[1], constant_rows(scores)
-    values, varied = np.unique(scores[constant, 0]), scores[~constant][:, :: max(1, n // MIN_LINE_NUMBERS - 1)]
+    values, varied = np.unique(scores[constant, 0]), scores[~constant][:, :: max(1, n // MIN_NUMBERS - 1)]
     fill = scores.dtype.kind == "f" and n > 1 and len(values) == 1 and len(varied) > 0
-    if (
-        not fill
-        or _same(varied, values[0]).mean() > MAX_SHARE_OF_FILL
-        or (np.isfinite(values[0]) and n < MIN_LINE_NUMBERS)
-    ):
+    if not fill or _same(varied, values[0]).mean() > MAX_SHARE_OF_FILL or (np.isfinite(values[0]) and n < MIN_NUMBERS):
         return np.zeros(len(scores), np.bool_)
     return constant
 
@@ -539,7 +543,7 @@ def _in_order(array: Array, rows: Int | None, side: str) -> npt.NDArray[np.float
     same = rows is None or (len(rows) == len(array) and bool((rows == np.arange(len(array))).all()))
     if same and array.dtype == np.float32 and array.flags.c_contiguous:
         return array
-    require(4 * array.shape[1] * (len(array) if rows is None else len(rows)), f"{side} vectors", MAPPED)
+    require(4 * array.shape[1] * (len(array) if rows is None else len(rows)), f"{side} vectors", SAVE_NPY)
     return np.asarray(array if same else array[rows], np.float32, order="C")
 
 
@@ -569,7 +573,7 @@ def split_of(runs: Sequence[Pairs]) -> TestSet:
         if np.concatenate(known).mean() > 0.5:
             return split
     raise UnknownItems(
-        f"query ids such as '{shown(queries[0][0])}' belong to no installed split ({', '.join(splits.names())})",
+        f"query ids such as '{format_id(queries[0][0])}' belong to no installed split ({', '.join(splits.names())})",
         where=runs[0].where,
         fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed; "
         f"or give judgements of these lists: {spell('judgements', 'NAME=FILE')}",

@@ -16,7 +16,7 @@ from ..files.members import ids_of
 from ..files.npy import npy_member
 from ..files.records import missing, of_text
 from ..files.regular import is_folder
-from ..files.textfile import field, parse_json, read_text, shown, text_lines
+from ..files.textfile import field, format_field, parse_json, read_text, text_lines
 
 DEPTH = 3  # folders inside a folder in which files are looked for
 Read = Iterator[tuple[str, CaptionRows]]  # language, or an empty text, and its rows
@@ -125,8 +125,8 @@ def records(
             yield language, record_rows(_paragraphs(rows(), path) if joined else rows(), taken, str(path))
 
     form = f"records under {inside} of a JSON document" if inside else "a table, JSON lines or a JSON array"
-    of = ", ".join([*filter(None, (caption_id,)), image, *(names if each else names[:1])])
-    return Layout(f"{form} with {of.replace('{}', 'de')}{', a file for each language' * ('{}' in files[0])}", read)
+    columns = ", ".join([*filter(None, (caption_id,)), image, *(names if each else names[:1])])
+    return Layout(f"{form} with {columns.replace('{}', 'de')}{', a file for each language' * ('{}' in files[0])}", read)
 
 
 def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
@@ -160,13 +160,13 @@ def _value(record: Any, field: str) -> Any:
 
 
 def _paragraphs(records: Iterable[Record], path: Path) -> Iterator[Record]:
-    """One record per item; its caption joins all captions of its records in order."""
+    """One record per item: its caption joins all captions of the item, in their order."""
     spoken: dict[Any, list[str]] = {}
     for at, record in records:
         captions = field(record, "caption", (str, list), spot := f"{path}: {at}")
-        said = spoken.setdefault(field(record, "image", (int, str), spot), [])
-        said += [captions] if isinstance(captions, str) else map(str, captions)
-    yield from ((f"item {name}", {"image": name, "caption": " ".join(said)}) for name, said in spoken.items())
+        texts = spoken.setdefault(field(record, "image", (int, str), spot), [])
+        texts += [captions] if isinstance(captions, str) else map(str, captions)
+    yield from ((f"item {name}", {"image": name, "caption": " ".join(texts)}) for name, texts in spoken.items())
 
 
 def annotated_images(listed: str, folder: str, image: str, captions: Sequence[str]) -> Layout:
@@ -261,7 +261,9 @@ def described_clips(descriptions: str, part: str) -> Layout:
                 found[name].append(caption.strip())
         without = [name for name, captions in found.items() if not captions]
         if without:
-            what = f"{count_of(len(without), 'item')} of {listed.name} without a line (first: {shown(without[0])})"
+            what = (
+                f"{count_of(len(without), 'item')} of {listed.name} without a line (first: {format_field(without[0])})"
+            )
             raise BadInput(what, where=path)
         records: Iterable[Record] = (
             (f"item {name}", {"image": name, "caption": captions}) for name, captions in found.items()
@@ -272,7 +274,7 @@ def described_clips(descriptions: str, part: str) -> Layout:
 
 
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """The file of every language in a folder; a single file is for the one requested language.
+    """The file of every language in a folder; a single file is for the requested language.
 
     If the names of files have no language, one file has all languages.
     """

@@ -19,7 +19,7 @@ from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.caption_rows import CaptionRows
 from ..files.captions import caption_file
 from ..files.ids import match
-from ..files.raw import Raw, shown
+from ..files.raw import Raw, format_id
 from ..files.read import read_captions
 from ..log import Weight, logged, note, warn
 from ..options import spell
@@ -30,13 +30,13 @@ from .catalogue import source_of, split_of_ids
 from .owners import (
     Rows,
     SidesSwapped,
+    default_order,
     given_owners,
     in_order,
     known_owners,
     known_splits,
     order,
     order_note,
-    own_order,
     owners_in_order,
     suggestion,
     without_image_ids,
@@ -50,7 +50,7 @@ class Matched:
 
     Attributes:
         split: the items.
-        rows: (image,) and (caption,) int64 row of every item; None if the rows are in the order of the split.
+        rows: (image,) and (caption,) int64 row of every item, None if the rows are in the order of the split.
     """
 
     split: TestSet
@@ -80,7 +80,7 @@ def match_rows(
     """
     if file.sides == QUERIES and name != "custom" and not (isinstance(name, TestSet) and name.one_way):
         if name is not None:
-            what = f"holds queries and a corpus, and {spell('split')} names images and texts"
+            what = f"holds queries and a corpus, but {spell('split')} has images and texts"
             raise UsageError(what, where=file.where, fix=f"leave out {spell('split')}")
         name = "custom"
     if isinstance(name, TestSet):
@@ -183,7 +183,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
             unnamed.append(side)
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
-    note(in_order(" and ".join(unnamed), split.name, own_order(split.name)) if unnamed else "")
+    note(in_order(" and ".join(unnamed), split.name, default_order(split.name)) if unnamed else "")
     _refuse_contradiction(file, split, rows[0], rows[1])
     if split.image_of is not None:
         note(_images_without_texts(split.image_of, len(split.rows)))
@@ -191,7 +191,7 @@ def _declared(file: Raw, split: TestSet) -> Matched:
 
 
 def _refuse_contradiction(file: Raw, split: TestSet, image_rows: Int | None, text_rows: Int | None) -> None:
-    """Refuse a file with an image_of_text that contradicts the split: its rows are other items."""
+    """Raise BadInput if image_of_text differs from the split: the rows are then other items."""
     if file.image_of_text is None or split.image_of is None:
         return
     if file.image_ids is None:
@@ -229,27 +229,31 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     if (at >= 0).mean() < 0.5 and (match(ids, other)[0] >= 0).mean() > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if (at < 0).all():
-        what = f"none of the {side} ids (first: '{shown(ids[0])}') is an id of split '{split}' (such as '{known[0]}')"
+        what = (
+            f"none of the {side} ids (first: '{format_id(ids[0])}') is an id of split '{split}' (such as '{known[0]}')"
+        )
         fix = f"save the {side} ids of the data set"
         if split in splits.names():  # and not a set of choices, for instance
             fix += f", or give {spell('split', 'custom')}"
-        if split == "custom":  # rows of what is evaluated have no ids, and are numbered
+        if split == "custom":  # evaluated rows have no ids, and are numbered
             fix = "save the ids of the rows that are evaluated with them too"
         raise BadInput(what, where=where, fix=fix)
     missing, unknown = np.delete(known, at[at >= 0]), ids[at < 0]
     if len(missing) or len(unknown):
         parts = []
         if len(missing):
-            of = f"of the {len(known):,} {side} ids of split '{split}'"
-            parts.append(f"{count_of(len(missing), f'{of} is', f'{of} are')} missing (first: {shown(missing[0])})")
+            scope = f"of the {len(known):,} {side} ids of split '{split}'"
+            parts.append(
+                f"{count_of(len(missing), f'{scope} is', f'{scope} are')} missing (first: {format_id(missing[0])})"
+            )
         if len(unknown):
             counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
-            parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
+            parts.append(f"{counted} unknown to it (first: {format_id(unknown[0])})")
         raise BadInput("; ".join(parts), where=where, fix=f"encode exactly the {side}s of the split")
     return np.argsort(at)
 
 
-UNIQUE_IDS_FIX = "give every text its own id; save the ids of their images as image_id_of_text"
+GIVE_TEXT_IDS = "give every text its own id; save the ids of their images as image_id_of_text"
 
 
 class RepeatedIds(BadInput):
@@ -264,9 +268,9 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
         n = int((count > 1).sum())
         raise RepeatedIds(
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
-            f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
+            f"(first: {format_id(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,
-            fix=UNIQUE_IDS_FIX if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
+            fix=GIVE_TEXT_IDS if side == "text" else f"save every {'item' if side == 'corpus' else side} once",
         )
 
 
@@ -297,7 +301,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
             raise UsageError(what, where=file.where, fix="leave it out")
     else:
         weight = "decision"
-        words, each = "no text has an image: only judgements say what is relevant", file.n_text / file.n_image
+        words, each = "texts have no image: only judgements define relevance", file.n_text / file.n_image
         if each.is_integer() and file.image_ids is None and file.text_ids is None:
             words += f" ({spell('captions_per_image', round(each))} if text rows follow the images in order)"
         if captions_per_image is not None or not judged:
@@ -333,11 +337,11 @@ def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) 
         return ""
     named, first = "", int(without[0])
     if file is not None:
-        name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
+        name = "" if file.image_ids is None else f" (id {format_id(file.image_ids[first])})"
         named = f" (first: image row {first}{name})"
-    of = f"of the {n_image:,} images"
+    scope = f"of the {n_image:,} images"
     return (
-        f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: they are candidates in "
+        f"{count_of(len(without), f'{scope} has', f'{scope} have')} no text{named}: they are candidates in "
         "text-to-image, but not queries in image-to-text"
     )
 
@@ -364,7 +368,7 @@ def with_captions(split: TestSet, captions: Captions | None = None) -> TestSet:
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
         MissingPackage: the captions of a declared split are not installed.
-        UsageError: a custom split without captions and without COCO ids.
+        UsageError: a custom split without captions and without ids of COCO.
     """
     if captions is not None:
         found = (

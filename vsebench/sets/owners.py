@@ -18,7 +18,7 @@ from ..files.captions import caption_file
 from ..files.formats import sniff
 from ..files.ids import counts_rows, match
 from ..files.members import OWNER_COUNTS, OWNER_IDS, OWNER_ROWS
-from ..files.raw import Raw, shown
+from ..files.raw import Raw, format_id
 from ..options import spell
 from ..types import Ids, Int, TestSet
 from . import catalogue as splits
@@ -26,7 +26,7 @@ from .stored import DECLARED
 
 
 def suggestion(n_image: int, n_text: int) -> str:
-    """One sentence if rows without ids have exactly the counts of a declared split; else empty."""
+    """One sentence if rows without ids are as many as those of a declared split; else empty."""
     split = next(
         (s for s in DECLARED.values() if s.built_as == s.name and (s.images, s.captions) == (n_image, n_text)), None
     )
@@ -39,7 +39,7 @@ def suggestion(n_image: int, n_text: int) -> str:
     )
 
 
-Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item; None for rows in order
+Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None if it is the index
 
 
 def in_one_order(splits: Sequence[TestSet]) -> TestSet:
@@ -57,7 +57,7 @@ def with_places(split: TestSet, rows: Rows) -> TestSet:
 
     Args:
         split: the items.
-        rows: the row of every item in what is evaluated.
+        rows: the row of every item in the evaluated file.
     """
     places = [None if r is None or (np.diff(r) > 0).all() else ranks(r) for r in rows]
     if all(order is None for order in (*places, *(side.places for side in split.sides))):
@@ -67,7 +67,7 @@ def with_places(split: TestSet, rows: Rows) -> TestSet:
 
 
 def order(test: TestSet, side: str) -> Int | None:
-    """(item,) int64: the row of every item among rows without ids; None for rows in order.
+    """(item,) int64: the row of every item among rows without ids; None if it is the index of the item.
 
     Raises:
         BadInput: no order is known.
@@ -95,16 +95,16 @@ def order_note(what: str, sides: Sequence[str], test: TestSet) -> str:
         return f"{what}: {in_order(words, 'the evaluated items')}"
     other = any(test.side(side).places is not None for side in sides)
     differs = "; the evaluated items have another order" * other
-    return f"{what}: {in_order(words, test.name, own_order(test.name))}{differs}"
+    return f"{what}: {in_order(words, test.name, default_order(test.name))}{differs}"
 
 
-def own_order(name: str) -> str:
+def default_order(name: str) -> str:
     """The order of a test set, in words."""
     return "Karpathy order" if name in DECLARED else "the order of the file it was built from"
 
 
 def in_order(side: str, name: str, order: str = "") -> str:
-    """A sentence on how rows without ids are read: the items, the test set, and its order."""
+    """A sentence on the reading of rows without ids: their split and its order."""
     return f"no {side} ids: rows are assumed to be in the order of {name}{f' ({order})' if order else ''}"
 
 
@@ -115,7 +115,7 @@ def ranks(rows: Int) -> Int:
 
 Found = tuple[Int, str]  # (text,) image row of every text, and a note
 MIN_SHARE_KNOWN = 0.9  # of the ids of each side; a few shared ids may be a coincidence
-OWNER_FIX = "give one image row (counted from 0) or image id for every text"
+IMAGE_OF_EVERY_TEXT = "give one image row (counted from 0) or image id for every text"
 
 
 class SidesSwapped(BadInput):
@@ -168,7 +168,7 @@ def given_owners(file: Raw) -> Found:
     if file.holds in ("counts", "ends"):
         if (counted := _counted(file, given)) is not None:
             return counted, f"image_of_text holds {_WORDS[file.holds]}"
-        what = f"{_WORDS[file.holds]} (first: {shown(given[0]) if len(given) else 'none'}) does not fit "
+        what = f"{_WORDS[file.holds]} (first: {format_id(given[0]) if len(given) else 'none'}) does not fit "
         what += f"{file.n_text:,} texts of {file.n_image:,} images"
         fix = "give image_of_text, the image row (counted from 0) or image id of every text, instead"
         raise BadInput(what, where=file.where, fix=fix)
@@ -176,7 +176,7 @@ def given_owners(file: Raw) -> Found:
         what = f"image_of_text has {len(given):,} entries for {file.n_text:,} text rows"
         counts = len(given) == file.n_image and file.holds == "rows or ids"
         called = f"; call the array {OWNER_COUNTS[0]} if it has the number of texts of every image" * counts
-        raise BadInput(what, where=file.where, fix=OWNER_FIX + called)
+        raise BadInput(what, where=file.where, fix=IMAGE_OF_EVERY_TEXT + called)
     numbers = file.holds != "ids" and given.dtype.kind == "i"
     as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
@@ -184,7 +184,7 @@ def given_owners(file: Raw) -> Found:
         first = int(differ[0])
         raise BadInput(
             f"image_of_text can be read as image rows and as image ids; these readings differ for {len(differ):,} "
-            f"of the {len(given):,} texts (first: text row {first}: {shown(given[first])} is image row "
+            f"of the {len(given):,} texts (first: text row {first}: {format_id(given[first])} is image row "
             f"{as_rows[first]} or the id of image row {as_ids[first]})",
             where=file.where,
             fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
@@ -217,7 +217,7 @@ def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
 
 
 def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
-    """The error for an image_of_text with entries that are neither rows nor ids: the first such entry."""
+    """The error for the first entry of image_of_text that is neither a row nor an id."""
     readings = []
     if numbers:
         inside = (given >= 0) & (given < file.n_image)
@@ -225,13 +225,13 @@ def _no_image(file: Raw, given: Ids, numbers: bool) -> BadInput:
     if file.image_ids is not None and file.holds != "rows":
         readings.append((match(given, file.image_ids)[0] >= 0, "is not an image id"))
     if not readings:
-        what = f"the image of every text is given by id (first: {shown(given[0])}), but the image rows have no ids"
+        what = f"the image of every text is given by id (first: {format_id(given[0])}), but the image rows have no ids"
         fix = "save the ids of the images too, or image_of_text, the row (counted from 0) of every text's image"
         return BadInput(what, where=file.where, fix=fix)
     known = max((fits for fits, _ in readings), key=np.sum)
     bad = int(known.argmin())
-    what = f"image_of_text[{bad}] = {shown(given[bad])} {' and '.join(words for _, words in readings)}"
-    fix = OWNER_FIX if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
+    what = f"image_of_text[{bad}] = {format_id(given[bad])} {' and '.join(words for _, words in readings)}"
+    fix = IMAGE_OF_EVERY_TEXT if file.image_ids is not None else "count image rows from 0, or give image_ids as well"
     return BadInput(what, where=file.where, fix=fix)
 
 
@@ -261,8 +261,8 @@ def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
             yield known
 
 
-def _of_known_split(file: Raw) -> Found | None:
-    """(text,) image row of every text if all ids belong to a known split; custom splits may be its parts."""
+def _of_known(file: Raw) -> Found | None:
+    """(text,) image row of every text if all ids are in a known split, or in one of its parts."""
     known = next(known_splits(file, (name for name in splits.names() if not splits.is_custom(name))), None)
     if known is None or file.image_ids is None or file.text_ids is None:
         return None
@@ -301,7 +301,7 @@ def _numbered_names(file: Raw, judged: bool) -> Found | None:
         return None
     what = f"{len(at) - len(odd):,} of {len(at):,} text ids are an image id, # and a number, but not "
     fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
-    raise BadInput(f"{what}'{shown(file.text_ids[odd[0]])}'", where=file.where, fix=fix)
+    raise BadInput(f"{what}'{format_id(file.text_ids[odd[0]])}'", where=file.where, fix=fix)
 
 
 def _of_equal_ids(file: Raw) -> Found | None:
@@ -314,7 +314,10 @@ def _of_equal_ids(file: Raw) -> Found | None:
     if (at < 0).any() or (images.dtype.kind == "i" and len(np.unique(at)) < len(images)):
         return None
     how = f"compared {how}; " if how else ""
-    return at, f"the text ids are image ids ({how}text '{shown(texts[0])}' is of image '{shown(images[at[0]])}')"
+    return (
+        at,
+        f"the text ids are image ids ({how}text '{format_id(texts[0])}' is of image '{format_id(images[at[0]])}')",
+    )
 
 
 def without_image_ids(file: Raw) -> Raw:
@@ -342,7 +345,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
         what = f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text with the image of every text"
         raise BadInput(what, where=file.where, fix=fix)
     if named and captions_per_image is None:
-        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in named)
+        such = " and ".join(f"{side} ids such as '{format_id(first)}'" for side, first in named)
         raise BadInput(
             f"the ids do not give the image of a text: no known split has {such}, and there is no image_of_text",
             where=file.where,

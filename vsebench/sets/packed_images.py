@@ -23,20 +23,20 @@ from ..files.formats import FORMATS
 from ..files.image_files import ENDINGS, Packed, walk
 from ..files.kinds import CAPTION, PART
 from ..files.regular import check_file, reading
-from ..files.textfile import parse_json, shown, text_lines
+from ..files.textfile import format_field, parse_json, text_lines
 from ..log import note
 from ..options import spell
 
 ENDINGS_OF_PACKED = (".parquet", ".tar")
-COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first one found is used
-# Fields with the id of an image; the first that it has is taken. The name of the file that a table states comes before
+COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first one present
+# Fields with the id of an image; the first one present is used. The name of the file that a table states comes before
 # the second ones, which only count the images in many data sets.
 IDS = ("cocoid", "image_id", "file_name", "filename", "image_name")
-COUNTED = ("key", "__key__", "id", "img_id", "imgid")
+NUMBER_COLUMNS = ("key", "__key__", "id", "img_id", "imgid")
 Found = tuple[int | str, str, Packed, Mapping[str, Any]]  # id, name, image, and the fields beside it in lower case
 _HUB = re.compile(r"(\w+)-\d+-of-\d+\.parquet")  # train-00000-of-00002.parquet
-_LARGEST = 1 << 20  # bytes of the captions of an image
-_AGAIN = "copy or download it again"
+_MAX_CAPTION_BYTES = 1 << 20  # captions of an image
+_COPY_AGAIN = "copy or download it again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ class PackedImages:
                 ``PART-...parquet``.
 
         Raises:
-            BadInput: no captions, or an image without captions.
-            UsageError: a file without parts, or no choice among several parts.
+            BadInput: there are no captions, or an image has none.
+            UsageError: there are no parts, or no choice among several.
         """
         where = str(self.where)
         if not any("caption" in record for _, record in self.records):
@@ -91,15 +91,15 @@ def packed_images(path: Path) -> PackedImages | None:
     names: dict[str, str] = {}
     others: dict[str, None] = {}
     for file in files:
-        check_file(file, _AGAIN)
-        for image_id, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
-            if name in images or str(image_id) in names:
-                other = images[name] if name in images else images[names[str(image_id)]]
+        check_file(file, _COPY_AGAIN)
+        for key, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
+            if name in images or str(key) in names:
+                other = images[name] if name in images else images[names[str(key)]]
                 fix = "store every image once, with all its captions and its own id"
-                raise BadInput(f"image '{image_id}' is also in {other}", where=str(image), fix=fix)
-            images[name], names[str(image_id)] = image, name
+                raise BadInput(f"image '{key}' is also in {other}", where=str(image), fix=fix)
+            images[name], names[str(key)] = image, name
             of_file = _HUB.fullmatch(file.name)
-            record = {"image": image_id, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
+            record = {"image": key, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
             record["split"] = record["split"] or (of_file and of_file[1])
             at = str(image).removeprefix(f"{path}: ").removeprefix(f"{path}/")
             records.append((at, {key: value for key, value in record.items() if value is not None}))
@@ -132,7 +132,7 @@ def _of_archive(path: Path) -> Iterator[Found]:
     images: dict[str, Packed] = {}
     texts: dict[str, tarfile.TarInfo] = {}
     fields: dict[str, dict[str, Any]] = {}
-    damaged = reading(path, "is a truncated or damaged tar archive", _AGAIN)
+    damaged = reading(path, "is a truncated or damaged tar archive", _COPY_AGAIN)
     with damaged, tarfile.open(path, "r:") as archive:
         for member in archive:
             name = member.name.removeprefix("./")
@@ -148,11 +148,11 @@ def _of_archive(path: Path) -> Iterator[Found]:
         for name, member in texts.items():
             key, kind = key_of(name), name.rpartition(".")[2].lower()
             if len(name) == len(key) + 1 + len(kind):
-                fields.setdefault(key, {}).update(_sidecar(path, name, kind, member, archive))
+                fields.setdefault(key, {}).update(_fields_of_member(path, name, kind, member, archive))
     for name, image in images.items():
         known = fields.get(key := key_of(name), {})
-        image_id = _first(known, IDS)
-        yield (key if image_id is None else image_id), (name if image_id is None else str(image_id)), image, known
+        stated = _first(known, IDS)
+        yield (key if stated is None else stated), (name if stated is None else str(stated)), image, known
 
 
 def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[str], str]:
@@ -185,9 +185,11 @@ def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[
     return first
 
 
-def _sidecar(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
+def _fields_of_member(
+    path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile
+) -> dict[str, Any]:
     where, stream = f"{path}: {name}", archive.extractfile(member)
-    if member.size > _LARGEST or stream is None:
+    if member.size > _MAX_CAPTION_BYTES or stream is None:
         raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store only captions")
     try:
         text = stream.read().decode("utf-8-sig")
@@ -198,13 +200,13 @@ def _sidecar(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive:
     record = parse_json(text, where)
     if not isinstance(record, dict):
         raise BadInput(
-            f"a JSON object is expected, found {shown(record)}", where=where, fix="write one object per file"
+            f"a JSON object is expected, found {format_field(record)}", where=where, fix="write one object per file"
         )
     return {key.strip().lower(): value for key, value in record.items()}
 
 
 def _bytes_at(path: Path, start: int, size: int) -> bytes:
-    with reading(path, fix=_AGAIN), path.open("rb") as stream:
+    with reading(path, fix=_COPY_AGAIN), path.open("rb") as stream:
         stream.seek(start)
         return stream.read(size)
 
@@ -224,7 +226,9 @@ def _of_table(path: Path) -> Iterator[Found]:
     if parts.get("bytes", parts.get("")) not in ("binary", "large_binary"):
         what = f"column '{column}' is {kind}, expected the bytes of image files, or a struct of bytes and path"
         raise BadInput(what, where=path, fix="store the images themselves, as a data set of the hub does")
-    texts = [lower[name] for name in (*CAPTION, *PART, *IDS, *COUNTED) if name in lower and lower[name] != column]
+    texts = [
+        lower[name] for name in (*CAPTION, *PART, *IDS, *NUMBER_COLUMNS) if name in lower and lower[name] != column
+    ]
     values = read_columns(path, [*texts, *([f"{column}.path"] if "path" in parts else [])])
     stated = [str((cell or {}).get("path") or "") for cell in values.pop(column, [])]
     fields = {name.strip().lower(): cells for name, cells in values.items()}
@@ -237,8 +241,8 @@ def _of_table(path: Path) -> Iterator[Found]:
             beside = {name: cells[row] for name, cells in fields.items()}
             file = stated[row].replace("\\", "/").rpartition("/")[2] if stated else ""
             known = {"": file, "row": f"{path.stem}/{row}", **beside}
-            image_id = _first(known, (*IDS, "", *COUNTED, "row"))
-            yield image_id, str(image_id), image, beside
+            key = _first(known, (*IDS, "", *NUMBER_COLUMNS, "row"))
+            yield key, str(key), image, beside
 
 
 def _group(path: Path, column: str, group: int) -> Any:

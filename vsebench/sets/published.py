@@ -31,16 +31,16 @@ class PublishedSet:
     Attributes:
         name: the name on the command line.
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
-        images: number of images, including images without captions; None if unknown.
-        captions: number of captions (per language); None if unknown.
-        names: the usual names of its files, with ``{}`` for the language, and their origin.
+        images: number of images, those without a caption included; None if it is not known.
+        captions: number of captions, of a language where there are languages; None likewise.
+        names: the usual names of its files, with ``{}`` for the language, and where they come from.
         layout: what they look like, and their reader.
         protocol: how papers evaluate on it.
         cite: the publication.
         licence: what its source states.
         others: how many of the images have no caption: candidates that belong to no query.
         languages: codes as the files have them.
-        sha256: ``rows_sha256`` of the ids, without languages; empty if we never had the real files.
+        sha256: ``rows_sha256`` of the ids, without languages; empty if the real files were not at hand.
         warning: of every report on it.
     """
 
@@ -87,7 +87,7 @@ def _karpathy(name: str, images: int, captions: int, files: str, cite: str) -> P
 
 
 def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
-    """MSCOCO-FG and Flickr30K-FG: their galleries are larger than the test set."""
+    """MSCOCO-FG and Flickr30K-FG, with larger galleries than the test set."""
     stem = f"{of}_FG"
     return PublishedSet(
         name, "images", images, captions,
@@ -289,7 +289,7 @@ def rows_of(
 
     Raises:
         BadInput: not the files of this set, or other ids; the message says what the published files look like.
-        UsageError: several files without a clear choice.
+        UsageError: no choice among several files.
     """
     is_folder(source)  # raises if the path does not exist
     try:

@@ -29,7 +29,7 @@ class DeclaredSplit:
 
     Attributes:
         name: the name on the command line.
-        built_as: the split in the cache that holds the items (COCO 1K is a view of COCO 5K).
+        built_as: the split with the items in its cached file (COCO 1K is a view of COCO 5K).
         images: number of images.
         captions: number of captions; of those below five for every image, consecutive.
         fold_size: images in each contiguous fold, or None.
@@ -228,8 +228,8 @@ def is_split(split: DeclaredSplit, image_ids: Ids | None, caption_ids: Ids | Non
     )
 
 
-def verified(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
-    """The rows in canonical order, verified to be the declared split.
+def declared_order(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
+    """The rows in canonical order, proven to be the declared split.
 
     Rows in another order are sorted: COCO by the ids of the installed package, Flickr30K by name.
 
@@ -383,9 +383,14 @@ def coco_rows() -> CaptionRows:
             f"package '{CAPTIONS_PACKAGE}' is not installed; it holds the COCO captions", fix=install("text")
         )
     with _installed(path), zipfile.ZipFile(path) as archive:
-        found = {said["id"]: said for said in json.loads(archive.read(CAPTIONS_IN_JAR))["annotations"]}
+        found = {
+            annotation["id"]: annotation for annotation in json.loads(archive.read(CAPTIONS_IN_JAR))["annotations"]
+        }
         notes = [found[name] for name in ids.caption_id.tolist()]
-        image_id, captions = np.array([said["image_id"] for said in notes]), tuple(said["caption"] for said in notes)
+        image_id, captions = (
+            np.array([annotation["image_id"] for annotation in notes]),
+            tuple(annotation["caption"] for annotation in notes),
+        )
     return CaptionRows(image_id, ids.caption_id, captions, f"{path}!{CAPTIONS_IN_JAR}")
 
 

@@ -1,7 +1,7 @@
 """Bootstrap over images: how a value varies when other images of the same kind are drawn.
 
 A resample draws as many images as there are, with replacement, and takes all queries of each. Columns, systems
-and sums share their resamples, so that sums and differences have intervals of their own.
+and sums share their resamples, so that sums and differences have intervals too.
 Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14.
 """
 

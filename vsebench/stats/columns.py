@@ -193,12 +193,12 @@ def influence(columns: Sequence[Column], counts: Sequence[float], population: Po
     if len(known) < len(columns) or not known:
         return None
     edges = population.edges(columns[0].folded)
-    own = np.sum([count * _centred(c, population) for c, count in zip(columns, counts, strict=True)], axis=0)
-    return scaled(own, np.sum(known, axis=0), edges)
+    direct = np.sum([count * _centred(c, population) for c, count in zip(columns, counts, strict=True)], axis=0)
+    return scaled(direct, np.sum(known, axis=0), edges)
 
 
-def scaled(own: Float, halves: Float, edges: Int) -> Float:
-    """(image,) float64 influences, in a scale in which own + influences has the variance of the mean.
+def scaled(direct: Float, halves: Float, edges: Int) -> Float:
+    """(image,) float64 influences, in a scale in which direct + influences has the variance of the mean.
 
     Let n images be the queries (with their captions) and the candidates, o_i what the queries of image i contribute to
     the mean, and g_j the influence of image j as a candidate on the queries of all others (``graded.influence``). The
@@ -213,7 +213,7 @@ def scaled(own: Float, halves: Float, edges: Int) -> Float:
     which is at least that of the queries alone.
 
     Args:
-        own: (image,) what the queries of an image contribute to the mean, less the mean contribution.
+        direct: (image,) what the queries of an image contribute to the mean, less the mean contribution.
         halves: (2, image) influences as candidates, from two halves of the query images.
         edges: (stratum + 1,) int64 where folds of images begin and end; resamples are drawn within them.
     """
@@ -223,9 +223,9 @@ def scaled(own: Float, halves: Float, edges: Int) -> Float:
             halves[:, low:high] -= halves[:, low:high].mean(axis=1, keepdims=True)
     first, second = halves
     both = first + second
-    square, cross = math.fsum(both**2), math.fsum(own * both)  # the order in which a BLAS adds changes digits
+    square, cross = math.fsum(both**2), math.fsum(direct * both)  # the order in which a BLAS adds changes digits
     if square == 0.0:
-        return np.zeros(len(own))
+        return np.zeros(len(direct))
     target = max(0.0, 2 * cross + 4 * math.fsum(first * second))
     # the root of scale^2 square + 2 scale cross = target
     scale = (math.sqrt(cross**2 + square * target) - cross) / square
@@ -312,7 +312,7 @@ def _means_without_image(part: _Means) -> Float:
     fold = np.repeat(np.arange(len(edges)), np.diff(part.edges))
     mean = np.divide(total, number, out=np.zeros_like(total), where=number > 0)
     left = number[fold] - counts
-    own = np.divide(total[fold] - part.sums, left, out=np.zeros_like(counts), where=left > 0)
+    left_mean = np.divide(total[fold] - part.sums, left, out=np.zeros_like(counts), where=left > 0)
     some = (number > 0).sum(axis=0) - (number[fold] > 0) + (left > 0)  # folds that have queries
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(some > 0, (mean.sum(axis=0) - mean[fold] + own) / some, np.nan))
+        return np.asarray(np.where(some > 0, (mean.sum(axis=0) - mean[fold] + left_mean) / some, np.nan))

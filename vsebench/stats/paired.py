@@ -27,8 +27,9 @@ from . import columns, kernels
 from .columns import Column, Population
 
 _BLOCK_BYTES = 6 << 20  # of the permutations that one thread processes together
-_ROOM_BYTES = 48 << 20  # of those of all threads
-_SLACK = 1e-10  # differences this close, relative to all that can be swapped, count as equal: sums are rounded
+_ALL_BLOCKS_BYTES = 48 << 20  # blocks of all threads
+# Closer differences, relative to the sum of all that can be swapped, count as equal: sums are rounded.
+_RELATIVE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ def permutation_test_of_runs(
     of_first = chosen @ total
     found = np.abs((total.sum() - of_first) / sizes[1] - of_first / sizes[0])
     observed = abs(float(total[sizes[0] :].mean() - total[: sizes[0]].mean()))
-    extreme = int((found >= observed - _SLACK * np.abs(values).max()).sum())
+    extreme = int((found >= observed - _RELATIVE_TOLERANCE * np.abs(values).max()).sum())
     if exact:  # of as many runs, the divisions come in pairs of opposite differences
         return extreme / len(chosen), (1 + (sizes[0] == sizes[1])) / len(chosen), True
     return (1 + extreme) / (1 + permutations), 1 / (1 + permutations), False
@@ -225,7 +226,7 @@ def permutation_test_of_runs(
 
 @functools.lru_cache(maxsize=16)
 def _divisions(first: int, second: int, permutations: int, seed: int) -> tuple[Float, bool]:
-    """(division, run) 1 where a run is one of the ``first``, else 0; and whether these are all divisions."""
+    """(division, run) 1 if a run is one of the ``first``, else 0; and whether these are all divisions."""
     runs, number = first + second, math.comb(first + second, first)
     exact = number <= permutations
     if exact:
@@ -256,7 +257,7 @@ def _few(differing: Int, permutations: int) -> Bool:
 
 
 def _extreme(swapped: Float, changes: Float) -> Bool:
-    limit = np.abs(changes.sum(axis=0)) - _SLACK * np.abs(changes).sum(axis=0)
+    limit = np.abs(changes.sum(axis=0)) - _RELATIVE_TOLERANCE * np.abs(changes).sum(axis=0)
     return np.asarray(np.abs(swapped) >= limit)
 
 
@@ -292,7 +293,7 @@ def _count(
     """
     threads = max(1, min(default_threads() if threads is None else threads, permutations))
     row = 8 * max(1, images + 2 * tests)  # signs, and two values a test
-    rows = max(1, min(256, _BLOCK_BYTES // row, _ROOM_BYTES // (threads * row)))
+    rows = max(1, min(256, _BLOCK_BYTES // row, _ALL_BLOCKS_BYTES // (threads * row)))
     found = np.zeros((threads, tests), np.int64)
 
     def work(start: int, stop: int, part: int) -> None:
@@ -307,7 +308,7 @@ def _count(
 
 
 def holm(p: npt.ArrayLike) -> Float:
-    """Corrected p-values (test,) whose rejections keep the family-wise error rate.
+    """Corrected p-values (test,) that control the family-wise error rate.
 
     Sorted ascending, p_(i) becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
     Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
@@ -319,7 +320,7 @@ def holm(p: npt.ArrayLike) -> Float:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Float:
-    """Corrected p-values (test,) whose rejections keep the false discovery rate.
+    """Corrected p-values (test,) that control the false discovery rate.
 
     Sorted ascending, p_(i) becomes the smallest of m p_(j) / j over j >= i.
     Benjamini and Hochberg, Controlling the False Discovery Rate, 1995.

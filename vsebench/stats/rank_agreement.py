@@ -1,4 +1,4 @@
-"""Whether metrics order systems alike: Kendall's tau between their rankings, and disagreement about queries.
+"""Agreement of metrics on the order of systems: Kendall's tau between rankings, and disagreement about queries.
 
 The number of pairs of systems grows with the square of the systems, so arrays with a value a pair are processed in
 blocks. The result does not depend on the size of a block, not even in its last bit.
@@ -13,8 +13,8 @@ import numpy as np
 from ..types import Float, Int
 from .bootstrap import percentile
 
-_BLOCK = 1 << 19  # float64 values of a block; some ten arrays of this size exist at once
-_BUFFER = 1 << 12
+_BLOCK_VALUES = 1 << 19  # float64 values of a block; about ten arrays of this size exist at once
+_BUFFER_VALUES = 1 << 12
 
 
 def orders(values: Float) -> Float:
@@ -52,7 +52,7 @@ def tau_intervals(samples: Float, level: float) -> Float:
     out = np.empty((metrics, metrics, 2))
     # an array (resample, metric, metric) would not fit into memory: so many pairs of metrics at a time
     rows, columns = np.triu_indices(metrics)
-    together = max(1, _BLOCK // max(1, resamples))
+    together = max(1, _BLOCK_VALUES // max(1, resamples))
     for start in range(0, len(rows), together):
         i, j = rows[start : start + together], columns[start : start + together]
         out[i, j] = out[j, i] = percentile(_resampled_taus(samples, i, j), level)
@@ -69,15 +69,15 @@ def disagreement(first: Float, second: Float) -> tuple[Float, Int]:
         first, second: (system, query) float64 oriented values of the two metrics.
 
     Returns:
-        (query,) float64 disagreement, 0 where no pair of systems is ordered in opposite ways; and (query,) int64, the
+        (query,) float64 disagreement, 0 if no pair of systems is ordered in opposite ways; and (query,) int64, the
         number of pairs that are.
     """
     queries = first.shape[1]
     a, b = np.triu_indices(len(first), 1)
     scales = [_root_mean_square(values, a, b) for values in (first, second)]
     amount, opposite = np.zeros(queries), np.zeros(queries, np.int64)
-    for low, high in _parts(queries, _BLOCK):
-        together = max(1, _BLOCK // (high - low))
+    for low, high in _parts(queries, _BLOCK_VALUES):
+        together = max(1, _BLOCK_VALUES // (high - low))
         for start in range(0, len(a), together):
             one, other = a[start : start + together], b[start : start + together]
             gaps = (values[one, low:high] - values[other, low:high] for values in (first, second))
@@ -102,7 +102,7 @@ def _resampled_taus(samples: Float, i: Int, j: Int) -> Float:
     out = np.empty((resamples, len(i)))
     named, where = np.unique([i, j], return_inverse=True)
     one, other = where.reshape(2, -1)
-    height = max(1, _BLOCK // max(1, systems * (systems - 1) // 2 * max(len(named), len(i))))
+    height = max(1, _BLOCK_VALUES // max(1, systems * (systems - 1) // 2 * max(len(named), len(i))))
     for start in range(0, resamples, height):
         preferred = orders(samples[start : start + height][..., named])
         ordered = np.abs(preferred).sum(axis=1)
@@ -127,7 +127,7 @@ def _root_mean_square(values: Float, a: Int, b: Int) -> float:
 def _sum_of_squares(values: Float, a: Int, b: Int, start: int, stop: int) -> float:
     """Over a part of the concatenated differences, by halves, see ``_pairwise``."""
     n = stop - start
-    if n > _BLOCK:
+    if n > _BLOCK_VALUES:
         half = _half(n)
         return _sum_of_squares(values, a, b, start, start + half) + _sum_of_squares(values, a, b, start + half, stop)
     queries = values.shape[1]
@@ -149,7 +149,7 @@ def _sum_of_squares(values: Float, a: Int, b: Int, start: int, stop: int) -> flo
 
 def _pairwise(values: Float) -> float:
     """The sum by halves. numpy does the same for arrays that fit its buffer, some of its versions for any array."""
-    if len(values) <= _BUFFER:
+    if len(values) <= _BUFFER_VALUES:
         return float(values.sum())
     half = _half(len(values))
     return _pairwise(values[:half]) + _pairwise(values[half:])

@@ -17,8 +17,8 @@ from ..options import spell
 from ..sets.stored import package_file
 
 VARIABLE = "VSEBENCH_JAVA"
-OLDEST, NEWEST = 8, 25
-MIN_HEAP_BYTES = 1 << 30  # bytes; the parser's model and one thread
+OLDEST_JAVA, NEWEST_JAVA = 8, 25
+MIN_HEAP_BYTES = 1 << 30  # the model of the parser and one thread
 _EXE = ".exe" if sys.platform == "win32" else ""
 _LIBRARY = {"win32": "jvm.dll", "darwin": "libjvm.dylib"}.get(sys.platform, "libjvm.so")
 _LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/server", "jre/lib/server", "jre/bin/server")
@@ -105,8 +105,8 @@ def _examine(program: Path, origin: str) -> Java:
     except (KeyError, ValueError) as error:
         first = (done.stderr or done.stdout).strip().split("\n")[0][:100]
         raise MissingPackage(f"{origin} is not a working Java: '{first}'", fix=_install()) from error
-    if not OLDEST <= major <= NEWEST:
-        what = f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}"
+    if not OLDEST_JAVA <= major <= NEWEST_JAVA:
+        what = f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST_JAVA} to {NEWEST_JAVA}"
         raise MissingPackage(what, fix=_install())
     for folder in _LIBRARY_FOLDERS:
         for library in sorted(home.glob(f"{folder}/{_LIBRARY}")):

@@ -2,7 +2,7 @@
 
 The original writes all captions into one file, a line each, runs a lexer over it, converts to lower case and drops 17
 punctuation tokens. Most pieces between two spaces give the same tokens in every context, so each distinct piece is
-tokenised once. The few captions with a piece whose tokens depend on what follows are tokenised as one string. As in the
+tokenised once. If the tokens of a piece depend on the following text, its caption is tokenised as one string. As in the
 original, the tokens at the end of a caption may depend on the next caption ("Wii U." before "A man" is no initial).
 """
 
@@ -264,8 +264,8 @@ REACHES_ON = re.compile(r".*(?:<|\.\[\^[xX]=|&.*\.$)")
 # The original drops the names of brackets in capitals, after the conversion to lower case: so brackets are kept.
 DROPPED = frozenset(("''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"))
 # Characters for which the rules were compared with the original one by one; for others equality is not certain.
-CERTAIN = r"\t\n\r\x20-\x7e\u00a0-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20b8\u2100-\u214f\u2190-\u22ff"
-_UNCERTAIN = re.compile(rf"[^{CERTAIN}]")
+KNOWN_CHARACTERS = r"\t\n\r\x20-\x7e\u00a0-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20b8\u2100-\u214f\u2190-\u22ff"
+_UNCERTAIN = re.compile(rf"[^{KNOWN_CHARACTERS}]")
 _STRANGE = re.compile(r"[^\x20-\x7e\n\r]")
 LINE_ENDS = re.compile("\r\n|[\n\r\u2028\u2029\x0b\x0c\x85]")
 _NEEDED = "".join(sorted({rule.needs for rule in RULES}))
@@ -285,7 +285,7 @@ def penn_treebank(captions: Sequence[str]) -> Tokens:
     """
     pieces = [caption.split() for caption in captions]
     numbers = Numbers()
-    flat = numbers.of(list(chain.from_iterable(pieces)))  # (piece,) number of every piece
+    flat = numbers.numbers_of(list(chain.from_iterable(pieces)))  # (piece,) number of every piece
     caption_of = np.repeat(np.arange(len(captions)), np.fromiter(map(len, pieces), np.int64, len(captions)))
     tokens = [_piece(piece) for piece in numbers]
     in_context = _context_dependent(captions, list(numbers), flat, caption_of)
@@ -399,7 +399,7 @@ def _with_next(captions: Sequence[str], i: int) -> tuple[str, int]:
 def _assemble(tokens: list[list[str]], flat: Int32, caption_of: Int, captions: int, notes: tuple[str, ...]) -> Tokens:
     """Concatenate the tokens of the pieces ``flat``; ``caption_of`` is the caption of every piece."""
     words = Numbers()
-    every = words.of(list(chain.from_iterable(tokens)))
+    every = words.numbers_of(list(chain.from_iterable(tokens)))
     size = np.fromiter(map(len, tokens), np.int64, len(tokens))
     first = np.cumsum(size) - size
     count = size[flat]
@@ -414,10 +414,10 @@ def _notes(captions: Sequence[str]) -> tuple[str, ...]:
     if not uncertain:
         return ()
     characters = sorted(set(_UNCERTAIN.findall("".join(uncertain))))
-    shown = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
+    examples = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
     return (
         f"{count_of(len(uncertain), 'caption holds', 'captions hold')} characters whose tokens may differ from the "
-        f"Java tokeniser ({shown})",
+        f"Java tokeniser ({examples})",
     )
 
 

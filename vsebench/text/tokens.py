@@ -57,7 +57,7 @@ class Numbers(dict[str, int]):
         number = self[key] = len(self)
         return number
 
-    def of(self, strings: Sequence[str]) -> Int32:
+    def numbers_of(self, strings: Sequence[str]) -> Int32:
         """(string,) int32 numbers."""
         return np.fromiter(map(self.__getitem__, strings), np.int32, len(strings))
 
@@ -68,15 +68,14 @@ def from_lists(lists: Iterable[Sequence[str]], notes: tuple[str, ...] = ()) -> T
     for tokens in lists:
         flat.extend(tokens)
         lengths.append(len(tokens))
-    word = numbers.of(flat)
+    word = numbers.numbers_of(flat)
     return Tokens(tuple(numbers), word, np.cumsum([0, *lengths]), notes)
 
 
-MAX_UNSPACED_SHARE = (
-    0.2  # share of the letters of scripts without spaces between words, from which captions are examined
-)
+# Share of the letters of scripts without spaces between words, from which captions are examined.
+MAX_UNSPACED_SHARE = 0.2
 MIN_UNSPACED_RUN = 4  # such letters in a row, on average, that are more than a word
-MAX_FOREIGN_SHARE = 0.01  # share of the letters that English does not have
+MAX_FOREIGN_SHARE = 0.01  # letters that English does not have
 MAX_EQUAL_SHARE = 0.5  # share of the captions that are one string
 MIN_CAPTIONS = 10  # with fewer captions it means nothing that many are equal
 SAMPLED_CAPTIONS = 2000  # captions that are examined

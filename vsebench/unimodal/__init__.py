@@ -7,7 +7,7 @@ distance in the direction ``i2i`` or ``t2t``::
     queries -> queries.select -> Selection (queries and gallery)
     for a block of queries (evaluate.list_values):
       scorers.nearest      the k nearest items of every query, in the order of float64 distances (``rank.order``)
-      LabelDistance.of     label distances of these items, and the smallest label distances of each query
+      LabelDistance.measure     label distances of these items, and the smallest label distances of each query
       metrics.values       nDCG and MLD
     -> intervals -> Report
 

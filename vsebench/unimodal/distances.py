@@ -16,7 +16,7 @@ from ..types import Float, Int
 from .queries import Selection
 
 Array = npt.NDArray[Any]
-CHUNK_NUMBERS = 1 << 21  # numbers read together, so that a memory-mapped file is never copied completely
+CHUNK_NUMBERS = 1 << 21  # read at a time, so that a memory-mapped file is never copied completely
 TOLERANCE = 1e-6  # of the largest distance: rounding of a symmetric matrix with a zero diagonal
 
 
@@ -30,16 +30,16 @@ class LabelDistance:
 
     Attributes:
         name: the kind and everything that can change a digit, for the signature: ``euclidean#3f2a9c01``.
-        of: for some of the queries and their lists, (query, k) gallery indices, gives two (query, k) float64 arrays:
+        measure: function of queries and their lists, (query, k) gallery indices; gives two (query, k) float64 arrays:
             the distances of the items of the lists, and the k smallest distances of each query, ascending. May be
             called from several threads at once.
-        labels: their number; None if ``of`` refuses distances that do not fit.
+        labels: their number; None if ``measure`` checks the number of items.
         where: the file, for messages.
         notes, warnings: for the report.
     """
 
     name: str
-    of: Lists
+    measure: Lists
     labels: int | None
     where: str | Path | None = None
     notes: tuple[str, ...] = ()
@@ -53,21 +53,21 @@ class LabelDistance:
 
 
 def of_items(between: Callable[[Int, Int], Float]) -> Lists:
-    """``LabelDistance.of``, from (query, gallery) distances of (query,) and (gallery,) items, in a new array."""
+    """``LabelDistance.measure``, from (query, gallery) distances of (query,) and (gallery,) items, in a new array."""
     return of_rows(lambda chosen, rows: between(chosen.queries[rows], chosen.gallery))
 
 
 def of_rows(distances: Rows) -> Lists:
-    """``LabelDistance.of``, from complete rows of distances."""
+    """``LabelDistance.measure``, from complete rows of distances."""
 
-    def of(chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
-        found, query_item, k = distances(chosen, rows), chosen.query_item(rows), lists.shape[1]
+    def measure(chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
+        found, self_index, k = distances(chosen, rows), chosen.self_index(rows), lists.shape[1]
         retrieved = np.take_along_axis(found, lists, axis=1)
-        if query_item is not None:
-            found[np.arange(len(query_item)), query_item] = np.inf
+        if self_index is not None:
+            found[np.arange(len(self_index)), self_index] = np.inf
         return retrieved, np.sort(np.partition(found, k - 1, axis=1)[:, :k], axis=1)
 
-    return of
+    return measure
 
 
 def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:
@@ -158,9 +158,9 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
     def rows(chosen: Selection, some: slice) -> Float:
         items, queries, gallery = chosen.items, len(chosen.queries), len(chosen.gallery)
         if given.shape not in ((items, items), (queries, items), (queries, gallery)):
-            of = f"there are {items:,} items, {queries:,} queries, {gallery:,} gallery items"
+            sizes = f"there are {items:,} items, {queries:,} queries, {gallery:,} gallery items"
             fix = f"give {items} x {items}" + ("" if queries == items else f" or {queries} x {gallery}")
-            raise BadInput(f"distances have shape {given.shape}; {of}", where=where, fix=fix)
+            raise BadInput(f"distances have shape {given.shape}; {sizes}", where=where, fix=fix)
         picked = given[chosen.queries[some] if len(given) == items else some]
         # A copy in any case: of the columns, or of the numbers.
         return (picked if given.shape[1] == gallery else picked[:, chosen.gallery]).astype(np.float64)

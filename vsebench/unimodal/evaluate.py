@@ -30,7 +30,7 @@ from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, in_turn
 from ..options import ARRAYS, check_word, public, spell
-from ..rank.order import QUERIES
+from ..rank.order import TILE_QUERIES
 from ..relevance.sources import LABELS
 from ..results.model import Measurement, Resampling
 from ..results.report import Report
@@ -46,7 +46,7 @@ STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
 SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{LABELS}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
-MAX_QUERIES_PER_BLOCK = 32  # whose label distances are compared together
+MAX_QUERIES_PER_BLOCK = 32  # with label distances in memory
 
 
 @public
@@ -201,16 +201,16 @@ def list_values(
         groups.setdefault(differ_in_k(m), []).append(m)
     found = {m: np.empty(total) for m in metrics}
     step = block or max(1, min(MAX_QUERIES_PER_BLOCK, BLOCK_BYTES // (8 * len(chosen.gallery))))
-    together = block or max(step, min(QUERIES, -(-total // (threads or default_threads()))))
+    together = block or max(step, min(TILE_QUERIES, -(-total // (threads or default_threads()))))
 
     def work(start: int) -> None:
         stop = min(start + together, total)
-        lists = nearest(scorer, np.arange(start, stop), depth, chosen.query_item(slice(start, stop)))
+        lists = nearest(scorer, np.arange(start, stop), depth, chosen.self_index(slice(start, stop)))
         for a in range(start, stop, step):
             measure(slice(a, min(a + step, stop)), lists[a - start : a - start + step])
 
     def measure(rows: slice, lists: Int) -> None:
-        retrieved, ideal = labels.of(chosen, rows, lists)
+        retrieved, ideal = labels.measure(chosen, rows, lists)
         ranking = GradedRanking(
             gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(len(lists), depth),
             gain_of_distance(ideal), distance=retrieved,
@@ -267,7 +267,7 @@ def _report(
         clipped = f"k is larger than the {chosen.depth:,} items that a query can retrieve; all of them count"
         warnings.append(f"{', '.join(deep)}: {clipped}")
     if how is not None and len(queries) > 1:
-        # Each query is resampled as an image of its own.
+        # Each query is resampled separately.
         units = TestSet.captioned("custom", queries, queries, np.arange(len(queries)))
         results = assemble.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"

@@ -12,7 +12,7 @@ import numpy as np
 from ..numeric import compiled as nb
 
 LANES = 32  # partial sums, enough to keep the vector units of a core busy
-STRIP_COLUMNS = 256  # columns whose distances are summed together, within the cache of a core
+STRIP = 256  # columns with distances summed together, within the cache of a core
 
 
 @nb.njit(nogil=True, inline="always")

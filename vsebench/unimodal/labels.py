@@ -43,7 +43,7 @@ def read_labels(
         how: ``euclidean``, ``precomputed``, ``miou``, ``miou:ignore=255`` or ``wmd:VECTORS``; None decides by the
             shape: Euclidean for label vectors; a shape that several distances accept is refused.
         ids: (item,) ids of the items; labels with ids are matched by them, others by row.
-        modality: whose ids are read when the file of labels has those of images and of captions.
+        modality: its ids are read if the file of labels has ids of images and of captions.
         key: name of the array of labels.
         labels_are: ``classes`` (items of other classes are all equally far away) or ``numbers`` (positions on a line);
             None takes strings as classes and refuses integers that repeat.
@@ -130,10 +130,10 @@ def _decide(read: Raw, labels_are: str | None) -> str:
         return "classes"
     if values.ndim == 2 and values.shape[0] == values.shape[1] > 1:
         what = f"holds a square array {values.shape}: distances of items, or label vectors?"
-        raise UsageError(what, where=read.where, fix=_one_of("precomputed", "euclidean"))
+        raise UsageError(what, where=read.where, fix=_choose_one("precomputed", "euclidean"))
     if values.ndim >= 3 and values.dtype.kind in "biu":
         what = f"holds integers {values.shape}: masks, or coordinates?"
-        raise UsageError(what, where=read.where, fix=_one_of("miou", "euclidean"))
+        raise UsageError(what, where=read.where, fix=_choose_one("miou", "euclidean"))
     if not np.issubdtype(values.dtype, np.number) and values.dtype != np.bool_:
         raise BadInput(f"holds {values.dtype}", where=read.where, fix="save label vectors as numbers")
     if values.size == len(values) and (distinct := _repeated(values)):
@@ -143,7 +143,7 @@ def _decide(read: Raw, labels_are: str | None) -> str:
     return "euclidean"
 
 
-def _one_of(*distances: str) -> str:
+def _choose_one(*distances: str) -> str:
     """What to do where several label distances fit."""
     return "add " + " or ".join(spell("label_distance", how) for how in distances)
 

@@ -19,7 +19,7 @@ from ..memory import text_array
 from ..options import spell
 from ..types import Ids, Int
 
-MAX_DIGITS = 200  # digits of a number; longer text cannot be the name of a file either
+MAX_DIGITS = 200  # longer numbers cannot be file names either
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Selection:
         """The length of a complete list."""
         return len(self.gallery) - self.kept
 
-    def query_item(self, rows: slice) -> Int | None:
-        """(query,) gallery indices of some of the queries themselves, None where they are not in it."""
+    def self_index(self, rows: slice) -> Int | None:
+        """(query,) gallery indices of some of the queries themselves, None if they are not in it."""
         return self.queries[rows] if self.kept else None
 
 
@@ -77,9 +77,9 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
             if kept
             else f"give fewer queries, or leave them in the gallery ({spell('keep_queries', True)})"
         )
-        of = f"of {count_of(n, 'item')}"
+        scope = f"of {count_of(n, 'item')}"
         raise BadInput(
-            f"{count_of(len(chosen), f'query {of} leaves', f'queries {of} leave')} nothing to retrieve",
+            f"{count_of(len(chosen), f'query {scope} leaves', f'queries {scope} leave')} nothing to retrieve",
             where=where,
             fix=fix,
         )
@@ -149,7 +149,7 @@ def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
     note(f"{Path(where).name}: ids are matched {how}" if how else "", weight="detail")
     absent = np.flatnonzero(found < 0)
     if len(absent):
-        of = f"{len(absent):,} of {len(named):,} ids are not among the {len(ids):,} items"
+        problem = f"{len(absent):,} of {len(named):,} ids are not among the {len(ids):,} items"
         fix = "use the ids in the file of embeddings"
-        raise BadInput(f"{of} (first: {named[absent[0]]})", where=where, fix=fix)
+        raise BadInput(f"{problem} (first: {named[absent[0]]})", where=where, fix=fix)
     return found

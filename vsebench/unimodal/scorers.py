@@ -46,7 +46,7 @@ class Distance(Dot):
 
     @cached_property
     def lengths(self) -> tuple[Float, Float]:
-        """(row,) and (column,) float64 numbers whose product is at least ``(|x| + |y|)^2`` of any pair."""
+        """(row,) and (column,) float64 factors with products of at least ``(|x| + |y|)^2`` for any pair."""
         x, y = map(np.sqrt, self.squares)
         return x + y.max(), y + x.max()
 
@@ -102,15 +102,15 @@ def scorer_of(queries: Vectors, gallery: Vectors, similarity: str) -> Scorer:
     return Distance(queries, gallery) if similarity == "euclidean" else Dot(queries, gallery, similarity == "cosine")
 
 
-def nearest(scorer: Scorer, queries: Int, k: int, query_item: Int | None) -> Int:
+def nearest(scorer: Scorer, queries: Int, k: int, self_index: Int | None) -> Int:
     """(query, k) gallery indices of the k best items of some queries, best first; ties in the order of the gallery.
 
     Args:
         scorer: of ``scorer_of``.
         queries: (query,) rows, ascending.
         k: from 1 to the number of candidates.
-        query_item: (query,) gallery index of each query, which is not its own candidate; None without queries in it.
+        self_index: (query,) gallery index of the query, which is not a candidate; None if no query is in the gallery.
     """
-    found = order(scorer, queries, k + (query_item is not None))
-    found = found if query_item is None else found.keep(found.entries != np.repeat(query_item, k + 1)).cut(k)
+    found = order(scorer, queries, k + (self_index is not None))
+    found = found if self_index is None else found.keep(found.entries != np.repeat(self_index, k + 1)).cut(k)
     return found.items.astype(np.int64)

@@ -88,8 +88,8 @@ def caption_sets(split: TestSet, vectors: str, tokens: str = "ptb", where: str |
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
     lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.columns.texts or (), strict=True))
     digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
-    name, of = f"wmd,{settings}#{digest.hexdigest()[:8]}", partial(_of, transport, sets)
-    return LabelDistance(name, of, len(sets), where, tuple(log.notes))
+    name, distance = f"wmd,{settings}#{digest.hexdigest()[:8]}", partial(_measure, transport, sets)
+    return LabelDistance(name, distance, len(sets), where, tuple(log.notes))
 
 
 def _parse(argument: str | None) -> tuple[str, str]:
@@ -104,9 +104,9 @@ def _parse(argument: str | None) -> tuple[str, str]:
     return vectors, tokens or "ptb"
 
 
-def _of(transport: Transport, sets: list[Int], chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
-    """``LabelDistance.of`` of sets of captions; the ideal ones from the items in ascending order of lower bounds."""
-    query_item = chosen.query_item(rows)
+def _measure(transport: Transport, sets: list[Int], chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
+    """``LabelDistance.measure`` for sets of captions; ideal lists are searched by ascending lower bounds."""
+    self_index = chosen.self_index(rows)
     size = np.array([len(sets[i]) for i in chosen.gallery])
     all_bags = np.concatenate([sets[i] for i in chosen.gallery])
     starts = np.cumsum(size) - size
@@ -126,7 +126,7 @@ def _of(transport: Transport, sets: list[Int], chosen: Selection, rows: slice, l
         least = np.minimum.reduceat(lower, starts, axis=1).sum(axis=0) + np.add.reduceat(lower.min(axis=0), starts)
         best: list[float] = []  # negated, the largest distance on top
         for g in np.argsort(least, kind="stable").tolist():
-            if query_item is not None and g == query_item[row]:
+            if self_index is not None and g == self_index[row]:
                 continue
             limit = -best[0] if len(best) == lists.shape[1] else np.inf
             if least[g] * (1 - 1e-9) > limit:

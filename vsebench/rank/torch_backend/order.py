@@ -25,17 +25,17 @@ from ..order import (
     float32_bound,
     float64_bound,
     is_deep,
-    resolve_ties,
+    resolve_near_ties,
     size_of,
 )
 from ..scorers import Dot, Scorer
 from .settings import TILE_SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
-SPARE_ITEMS = 64  # candidates beyond k that are listed at first
-TASK_SCORES = 1 << 24  # scores of the queries of a task; more where a gallery is so large that they are few
+SPARE_ITEMS = 64  # candidates listed at first, beyond k
+TASK_SCORES = 1 << 24  # scores of a task; more if a gallery is so large that few queries remain
 MIN_QUERIES = 64  # queries
-_ONE = threading.Lock()
+_DEVICE_LOCK = threading.Lock()
 
 
 def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery: Int | None) -> Tops:
@@ -53,7 +53,7 @@ def order_of(device: torch.device, scorer: Scorer, queries: Int, k: int, gallery
     width = size_of(scorer, gallery)
 
     def work(share: int) -> Tops:
-        # A task may have fewer scores than a block: what is divided is what it has.
+        # A task may have fewer scores than a block: divide its actual scores.
         step = max(1, min(TILE_SCORES[device.type], len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
         return Tops.joined([_of_block(device, scorer, block, k, gallery) for block in blocks])
@@ -69,32 +69,32 @@ def together(gallery: int, k: int) -> int:
 def _of_block(device: torch.device, scorer: Dot, queries: Int, k: int, gallery: Int | None) -> Tops:
     deep = is_deep(scorer, k, size_of(scorer, gallery))
     bound = (float64_bound if deep else float32_bound)(scorer, queries)
-    with exact(device), device_faults(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
-        of, items = resident(scorer, device), None if gallery is None else tensor(gallery, device)
-        scores, centre = (_float64_rows if deep else _float32_rows)(of, tensor(queries, device), items)
+    with exact(device), device_faults(device), contextlib.nullcontext() if device.type == "cpu" else _DEVICE_LOCK:
+        vectors, items = resident(scorer, device), None if gallery is None else tensor(gallery, device)
+        scores, centre = (_float64_rows if deep else _float32_rows)(vectors, tensor(queries, device), items)
         places, ordered, _ = found = _best(scores, k, bound)
-        own = places[:, 0].astype(np.int64)
-        known = exact_scores(scorer, queries, own if gallery is None else gallery[own])
+        first = places[:, 0].astype(np.int64)
+        known = exact_scores(scorer, queries, first if gallery is None else gallery[first])
         allowed = bound.rate * np.abs(ordered[:, 0]) + bound.base
-        of.compare(tensor(np.abs(ordered[:, 0] + host(centre) - known) <= allowed, device))
-        of.check()
-    return resolve_ties(scorer, found, queries, k, bound, gallery)
+        vectors.compare(tensor(np.abs(ordered[:, 0] + host(centre) - known) <= allowed, device))
+        vectors.check()
+    return resolve_near_ties(scorer, found, queries, k, bound, gallery)
 
 
-def _float32_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
+def _float32_rows(vectors: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
     """(query, gallery) float32 scores, and (query,) zeros: nothing is subtracted."""
-    rows = of.product(queries, slice(None) if gallery is None else gallery, torch.float32)
-    return rows, torch.zeros(len(queries), dtype=torch.float64, device=of.device)
+    rows = vectors.product(queries, slice(None) if gallery is None else gallery, torch.float32)
+    return rows, torch.zeros(len(queries), dtype=torch.float64, device=vectors.device)
 
 
-def _float64_rows(of: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(query, gallery) float64 scores minus about the mean of the query, rounded to float32; (query,) that mean."""
-    items, dim = of.y.vectors.shape
-    n, step = items if gallery is None else len(gallery), max(1, TILE_SCORES[of.device.type] // max(dim, 1))
-    rows, centre = torch.empty((len(queries), n), dtype=torch.float32, device=of.device), torch.zeros(())
+def _float64_rows(vectors: Resident, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
+    """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query,) it."""
+    items, dim = vectors.y.vectors.shape
+    n, step = items if gallery is None else len(gallery), max(1, TILE_SCORES[vectors.device.type] // max(dim, 1))
+    rows, centre = torch.empty((len(queries), n), dtype=torch.float32, device=vectors.device), torch.zeros(())
     for a in range(0, n, step):
         some = slice(a, a + step) if gallery is None else gallery[a : a + step]
-        part = of.product(queries, some, torch.float64)
+        part = vectors.product(queries, some, torch.float64)
         centre = part.mean(dim=1) if a == 0 else centre
         rows[:, a : a + step] = part.sub_(centre[:, None])
     return rows, centre

@@ -1,7 +1,8 @@
 """One pass over tiles of scores on the device: ``count.scan_tiles`` as tensor code.
 
-A tile is cut into spans of ``SPAN_CANDIDATES`` candidates. A span is compared with a threshold unless its largest score
-is certainly below it. Scores between the two thresholds of a pair are compared by canonical score, on the processor.
+A tile is cut into spans of ``SPAN_ITEMS`` candidates. Only spans with a largest score that is not certainly below a
+threshold are compared with it. Scores between the two thresholds of a pair are compared by canonical score, on the
+processor.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ..scorers import Dot, Range, Scorer
 from .settings import TILE_SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
-SPAN_CANDIDATES = 64  # candidates of a span
-MAX_TILE_ROWS = 1 << 13  # rows of a tile, if more scores fit than those of all columns with them
+SPAN_ITEMS = 64  # candidates per span
+MAX_TILE_ROWS = 1 << 13  # of a tile that could hold more scores than all columns
 
 
 def scan(
@@ -49,9 +50,10 @@ def scan(
 
     def work(share: int) -> list[Array]:
         with device_faults(device):
-            of = resident(scorer, device)
+            vectors = resident(scorer, device)
             sides = [
-                [PairCounter(one, of, TILE_SCORES[device.type] // share) for one in own] for own in (rows, columns)
+                [PairCounter(one, vectors, TILE_SCORES[device.type] // share) for one in counters]
+                for counters in (rows, columns)
             ]
         height, width = tile_shape or _tile_shape((end - first, scorer.shape[1]), TILE_SCORES[device.type])
         height = max(1, min(height, end - first) // share)
@@ -59,18 +61,18 @@ def scan(
         def count(corner: tuple[int, int]) -> None:
             r, c = corner
             with exact(device), device_faults(device):
-                tile = of.product(slice(r, min(r + height, end)), slice(c, c + width), torch.float32)
-                for own, scores, q0, g0 in ((sides[0], tile, r, c), (sides[1], tile.t(), c, r)):
-                    if own:
+                tile = vectors.product(slice(r, min(r + height, end)), slice(c, c + width), torch.float32)
+                for counters, scores, q0, g0 in ((sides[0], tile, r, c), (sides[1], tile.t(), c, r)):
+                    if counters:
                         spans, maxima = _spans(scores)
-                        for one in own:
+                        for one in counters:
                             one.count(scores, spans, maxima, q0, g0)
 
         at_once = threads if device.type == "cpu" else 1
         in_turn(corners((first, end), scorer.shape[1], height, width), lambda _: count, at_once, progress)
         with device_faults(device):
-            of.check()
-            return [one.found() for own in sides for one in own]
+            vectors.check()
+            return [one.found() for counters in sides for one in counters]
 
     for counter, found in zip((*rows, *columns), within_memory(device, work), strict=True):
         counter.counts[:, 0] += found
@@ -86,12 +88,12 @@ def _tile_shape(shape: tuple[int, int], scores: int) -> tuple[int, int]:
 def _spans(scores: Tensor) -> tuple[Tensor, Tensor]:
     """(query, span, SPAN_CANDIDATES) scores, padded with minus infinity, and (query, span) the largest of each span."""
     width = scores.shape[1]
-    if width % SPAN_CANDIDATES:
-        padded = scores.new_empty((len(scores), -(-width // SPAN_CANDIDATES) * SPAN_CANDIDATES))
+    if width % SPAN_ITEMS:
+        padded = scores.new_empty((len(scores), -(-width // SPAN_ITEMS) * SPAN_ITEMS))
         padded[:, :width], padded[:, width:] = scores, -torch.inf
     else:
         padded = scores.contiguous()
-    spans = padded.unflatten(1, (-1, SPAN_CANDIDATES))
+    spans = padded.unflatten(1, (-1, SPAN_ITEMS))
     return spans, spans.amax(2)
 
 
@@ -100,21 +102,21 @@ class PairCounter:
 
     Args:
         counter: the pairs.
-        of: the vectors.
+        vectors: the vectors.
         most: scores that are compared together.
     """
 
-    def __init__(self, counter: Counter, of: Resident, most: int):
-        self.counter, self.of, self.most, pairs = counter, of, most, counter.pairs
+    def __init__(self, counter: Counter, vectors: Resident, most: int):
+        self.counter, self.vectors, self.most, pairs = counter, vectors, most, counter.pairs
         self.query, self.item, self.high, self.low, self.first, self.last = (
-            tensor(a, of.device) for a in (pairs.query, pairs.item, pairs.high, pairs.low, pairs.first, pairs.last)
+            tensor(a, vectors.device) for a in (pairs.query, pairs.item, pairs.high, pairs.low, pairs.first, pairs.last)
         )
-        self.above = torch.zeros(len(pairs.query), dtype=torch.int64, device=of.device)
-        self.exact_counts = np.zeros((3, len(pairs.query)), np.int64)
+        self.above = torch.zeros(len(pairs.query), dtype=torch.int64, device=vectors.device)
+        self.resolved = np.zeros((3, len(pairs.query)), np.int64)
         self.lock = threading.Lock()
 
     def count(self, scores: Tensor, spans: Tensor, maxima: Tensor, q0: int, g0: int) -> None:
-        """Count (query, item) scores, starting at the given query and item; the others are in ``_spans``."""
+        """Count (query, item) scores, starting at a query and an item, with the spans and maxima of ``_spans``."""
         begin, end = self.counter.pairs.indptr[[q0, q0 + len(scores)]].tolist()
         if begin == end:
             return
@@ -124,22 +126,22 @@ class PairCounter:
         if self.counter.folds:
             possible &= self._in_fold(self.query[begin:end], g0, spans.shape[1])
         pairs, places = possible.nonzero(as_tuple=True)
-        each, step = spans.flatten(0, 1), max(1, self.most // SPAN_CANDIDATES)
+        each, step = spans.flatten(0, 1), max(1, self.most // SPAN_ITEMS)
         for a in range(0, len(pairs), step):
             p, s = pairs[a : a + step], places[a : a + step]
-            self._compare(each.index_select(0, row[p] * spans.shape[1] + s), p + begin, s * SPAN_CANDIDATES + g0)
+            self._compare(each.index_select(0, row[p] * spans.shape[1] + s), p + begin, s * SPAN_ITEMS + g0)
 
     def _check(self, scores: Tensor, row: Tensor, pairs: slice, g0: int) -> None:
         """Compare the scores of the pairs themselves, those that are in the tile, with their canonical scores."""
         place = self.item[pairs] - g0
         here = (place >= 0) & (place < scores.shape[1])
-        own = scores[row, place.clamp(0, scores.shape[1] - 1)]
-        self.of.compare(~here | ((own >= self.low[pairs]) & (own <= self.high[pairs])))
+        pair_scores = scores[row, place.clamp(0, scores.shape[1] - 1)]
+        self.vectors.compare(~here | ((pair_scores >= self.low[pairs]) & (pair_scores <= self.high[pairs])))
 
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor) -> None:
         """Count scores (span, SPAN_CANDIDATES) of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
         if self.counter.folds:
-            item = start[:, None] + torch.arange(SPAN_CANDIDATES, device=start.device)
+            item = start[:, None] + torch.arange(SPAN_ITEMS, device=start.device)
             values.masked_fill_(~self._candidates(self.query[pair, None], item), -torch.inf)
         high, low = self.high[pair, None], self.low[pair, None]
         flag = torch.empty_like(values)  # a number: on a processor torch compares to bools in three times the time
@@ -161,14 +163,14 @@ class PairCounter:
 
     def _compare_exactly(self, pair: Int, item: Int, fast: Array) -> None:
         """Compare the canonical scores of uncertain items with those of the pairs; ``fast`` are those of the tile."""
-        pairs, value = self.counter.pairs, self.counter.compare_exactly(pair, item, self.exact_counts)
+        pairs, value = self.counter.pairs, self.counter.resolve(pair, item, self.resolved)
         allowed = (pairs.high[pair].astype(np.float64) - pairs.low[pair]) / 2
-        self.of.compare(tensor(np.abs(fast - value) <= allowed, self.of.device))
+        self.vectors.compare(tensor(np.abs(fast - value) <= allowed, self.vectors.device))
 
     def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
         """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
-        start = torch.arange(spans, device=queries.device) * SPAN_CANDIDATES + g0
-        return (start < self.last[queries, None]) & (start + SPAN_CANDIDATES > self.first[queries, None])
+        start = torch.arange(spans, device=queries.device) * SPAN_ITEMS + g0
+        return (start < self.last[queries, None]) & (start + SPAN_ITEMS > self.first[queries, None])
 
     def _candidates(self, query: Tensor, item: Tensor) -> Tensor:
         """(span, SPAN_CANDIDATES) whether an item is in the fold of a query; padding is beyond the last item."""
@@ -176,6 +178,6 @@ class PairCounter:
 
     def found(self) -> Array:
         """(3, pair) int32 the counts of all tiles."""
-        found: Array = self.exact_counts.astype(np.int32)
+        found: Array = self.resolved.astype(np.int32)
         found[0] += host(self.above.int())
         return found

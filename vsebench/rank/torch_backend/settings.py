@@ -17,7 +17,7 @@ from ...numeric.torch_support import full_precision
 from ...options import spell
 from ..scorers import product_bound
 
-PROBE_SHAPE = (128, 64, 192)  # rows, terms and columns of the products that are tried
+PROBE_SHAPE = (128, 64, 192)  # rows, terms and columns of the test products
 # Scores that are computed, compared or ordered together: a GPU takes as long for a thousand numbers as for a million.
 TILE_SCORES = {"cpu": 1 << 22, "cuda": 1 << 26}
 
@@ -38,7 +38,7 @@ def device_of(name: str | None) -> torch.device:
     available = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name is None and not available):
         return torch.device("cpu")
-    number = int((name or "").partition(":")[2] or _emptiest(available))
+    number = int((name or "").partition(":")[2] or _local_device(available))
     if number >= available:
         found = f"{available or 'no'} CUDA device{'s' * (available > 1)}"
         raise UsageError(
@@ -55,7 +55,7 @@ def described(name: str | None) -> str:
     return f"{found.name}, {memory} GiB, compute capability {found.major}.{found.minor}, CUDA {torch.version.cuda}"
 
 
-def _emptiest(available: int) -> int:
+def _local_device(available: int) -> int:
     if available and (number := local_rank()) is not None:
         return number % available
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0

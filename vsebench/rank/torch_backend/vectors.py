@@ -18,7 +18,7 @@ from ..scorers import Dot
 Tensor = Any  # torch counts as untyped
 
 _LOCK = threading.Lock()
-_KEPT: dict[tuple[int, str, bool], Side] = {}
+_RESIDENT: dict[tuple[int, str, bool], Side] = {}
 
 
 class Side(NamedTuple):
@@ -53,7 +53,7 @@ class Resident:
         return found
 
     def compare(self, inside: Tensor) -> None:
-        """Count the scores that differ from the canonical ones, known by now, by more than the bound."""
+        """Count the scores farther from the canonical one than the bound."""
         self.outside.add_((~inside).sum())
 
     def check(self) -> None:
@@ -72,7 +72,7 @@ class Resident:
 
 
 def tensor(array: Any, device: torch.device) -> Tensor:
-    """An array on the device; on the CPU the same memory if the array has ordinary strides."""
+    """An array on the device; on the processor the same memory if the strides of all axes differ."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # arrays are read-only; nothing here writes to them
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
@@ -87,13 +87,13 @@ def resident(scorer: Dot, device: torch.device) -> Resident:
 
 def _side(vectors: Any, scale: Any, cosine: bool, device: torch.device) -> Side:
     """What is on the device of these vectors, for as long as they live."""
-    if device.type == "cpu":  # the same memory: what is kept would keep the vectors alive
+    if device.type == "cpu":  # the same memory: a kept tensor would keep the vectors alive
         return Side(tensor(vectors, device), tensor(scale, device))
     key = id(vectors), str(device), cosine
-    if key not in _KEPT:
-        _KEPT[key] = Side(tensor(vectors, device), tensor(scale, device))
-        weakref.finalize(vectors, _KEPT.pop, key, None)
-    return _KEPT[key]
+    if key not in _RESIDENT:
+        _RESIDENT[key] = Side(tensor(vectors, device), tensor(scale, device))
+        weakref.finalize(vectors, _RESIDENT.pop, key, None)
+    return _RESIDENT[key]
 
 
 def host(values: Tensor) -> Any:

@@ -26,10 +26,9 @@ from ..gains import Gains, Replaced, Values, captions_of, offsets
 
 MAX_NGRAM = 4  # words of an n-gram
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
-FREQUENT_SHARE = (
-    0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
-)
-DENSE_SHARE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
+# A feature in a larger fraction of the images is frequent: it is added as a dense row over images.
+MIN_IMAGE_FRACTION = 0.15
+MIN_CAPTION_FRACTION = 0.15  # a feature in more captions is added as a dense row over captions
 TABLE_BYTES = 32 << 20  # limit of the dense rows over images
 DENSE_BYTES = 16 << 20  # limit of the dense rows over captions
 REFERENCE = np.dtype([("weight", "f8"), ("image", "i4"), ("length", "i4")])
@@ -243,7 +242,7 @@ class Features(Values):
     def _dense(self) -> Float:
         """(feature, caption) weights of the most frequent features, captions sorted by length."""
         size, n = np.diff(self.start[: self.frequent + 1]), len(self.length)
-        most = min(int((size > DENSE_SHARE * n).sum()), DENSE_BYTES // (8 * max(n, 1)))
+        most = min(int((size > MIN_CAPTION_FRACTION * n).sum()), DENSE_BYTES // (8 * max(n, 1)))
         dense = np.zeros((most, n))
         for f in range(most):
             posting = self._candidates[self.start[f] : self.start[f + 1]]
@@ -309,8 +308,8 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
 def _numbering(feature: Int, image: Int, n_feature: int, images: int) -> tuple[Int, int, Int32]:
     """Starts of the postings in the new order, the number of frequent features, and the new number of each feature."""
     size = np.bincount(feature, minlength=n_feature)
-    often = np.flatnonzero(size[feature] > FREQUENT_SHARE * images)  # the others cannot be frequent
-    frequent = (image_frequency(feature[often], image[often], n_feature) > FREQUENT_SHARE * images) & (size > 1)
+    often = np.flatnonzero(size[feature] > MIN_IMAGE_FRACTION * images)  # the others cannot be frequent
+    frequent = (image_frequency(feature[often], image[often], n_feature) > MIN_IMAGE_FRACTION * images) & (size > 1)
     order = np.lexsort((-size, ~frequent))
     number = np.empty(n_feature, np.int32)
     number[order] = np.arange(n_feature)
@@ -338,12 +337,12 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
     Args, see ``sources.Loader``:
         settings: ``tokens`` (ptb, whitespace); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
             or a file of captions (see ``corpus_df``); ``own``: ``in``, or ``out`` to
-            compare a caption with the other captions of its own image.
+            compare a caption with the other captions of its image.
 
     Raises:
         BadInput: the file is damaged.
     """
-    tokens, own = settings["tokens"], settings["own"]
+    tokens, own_captions = settings["tokens"], settings["own"]
     found = grams(tokenise(test.columns.texts or (), tokens))
     note(*found.tokens.notes)
     length, column = found.tokens.length, test.columns
@@ -354,7 +353,7 @@ def load(test: TestSet, argument: None, settings: Mapping[str, str]) -> Gains:
     idf, corpus = _weights(found, test, settings["df"], tokens)
     clip = settings["variant"] == "d"
     weighted = features(found, test.owners, len(test.rows), idf, clip=clip)
-    values = Replaced(weighted, test.owners, weighted.without_itself()) if own == "out" else weighted
+    values = Replaced(weighted, test.owners, weighted.without_itself()) if own_captions == "out" else weighted
     return Gains("cider", {**settings, "df": corpus}, test.shape, values, lowest=0.0)
 
 

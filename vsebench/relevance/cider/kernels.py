@@ -19,7 +19,7 @@ import numpy as np
 
 from ...numeric import compiled as nb
 
-TABLE_ENTRIES = 4096  # entries of the table of ``pair_values``, a power of 2
+SEEN_ENTRIES = 4096  # size of the table of ``pair_values``, a power of 2
 
 
 @nb.njit(nogil=True)
@@ -45,7 +45,7 @@ def caption_rows(
 ):  # fmt: skip
     """Values of captions with every image; fills ``out[c - first]`` (image,) float32.
 
-    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 without any.
+    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 if there are none.
     ``spare`` (frequent feature, image) and ``total`` (image,) float64 are overwritten.
     """
     for c in captions:
@@ -135,7 +135,7 @@ def pair_values(
     for the following pairs of the caption. A batch of 128 images and captions of COCO, ordered by caption, takes 5.1 ms
     on one core, and without the table 9.5.
     """
-    seen, before = np.zeros(TABLE_ENTRIES, np.bool_), -1
+    seen, before = np.zeros(SEEN_ENTRIES, np.bool_), -1
     for p in range(captions.shape[0]):
         c, i = captions[p], images[p]
         if c != before:
@@ -146,7 +146,7 @@ def pair_values(
         e, total = row[c], 0.0
         for k in range(image_row[i], image_row[i + 1]):
             f = feature_of[k]
-            if not seen[f & (TABLE_ENTRIES - 1)]:
+            if not seen[f & (SEEN_ENTRIES - 1)]:
                 continue
             while e < shared[c] and feature[e] < f:
                 e += 1
@@ -176,7 +176,7 @@ def pair_values(
 def _mark(seen, feature, first, stop, value):
     """Set the entries of features ``first`` to before ``stop``."""
     for e in range(first, stop):
-        seen[feature[e] & (TABLE_ENTRIES - 1)] = value
+        seen[feature[e] & (SEEN_ENTRIES - 1)] = value
 
 
 @nb.njit(nogil=True)

@@ -27,11 +27,11 @@ from ...arrays import frozen
 from ...types import Float, Int, TestSet, Vectors
 from ..gains import Gains, Replaced, Values, captions_of
 
-GRID_STEPS = 2.0**26
+STEPS_PER_UNIT = 2.0**26
 # The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
-CERTAIN_SHARE = np.float32(1.0 - 2.0**-18)
-TILE = 1024  # rows of the other side in one product
-SCATTERED_PRODUCTS = 1 << 14  # products of scattered pairs at a time
+MIN_CERTAIN_COSINE = np.float32(1.0 - 2.0**-18)
+TILE_ROWS = 1024  # rows of the other side in one product
+SCATTERED_PRODUCTS = 1 << 14  # scattered pairs computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +56,10 @@ class CaptionCosine(Values):
         out = np.zeros((stop - start, len(self.candidates)), np.float32)
         images = self._represented[slice(*np.searchsorted(self._represented, (start, stop)))]
         vectors = self.references[self.first[start] : self.first[stop]]
-        for c in range(0, len(self.candidates) if len(images) else 0, TILE):
-            product = vectors @ self.candidates[c : c + TILE].T
+        for c in range(0, len(self.candidates) if len(images) else 0, TILE_ROWS):
+            product = vectors @ self.candidates[c : c + TILE_ROWS].T
             best = np.maximum.reduceat(product, self.first[images] - self.first[start], axis=0)
-            out[images - start, c : c + TILE] = _rounded(best)
+            out[images - start, c : c + TILE_ROWS] = _rounded(best)
         return out
 
     def columns(self, start: int, stop: int) -> Vectors:
@@ -95,7 +95,7 @@ class CaptionCosine(Values):
     @cached_property
     def _tiles(self) -> list[Int]:
         """The images with a caption, in groups of some TILE references."""
-        group = self.first[self._represented] // TILE
+        group = self.first[self._represented] // TILE_ROWS
         return [x for x in np.split(self._represented, np.flatnonzero(np.diff(group)) + 1) if len(x)]
 
 
@@ -137,7 +137,7 @@ def caption_cosine(
 
 def on_grid(x: Float) -> Float:
     """Numbers rounded to multiples of 2^-26."""
-    return np.rint(x * GRID_STEPS) / GRID_STEPS
+    return np.rint(x * STEPS_PER_UNIT) / STEPS_PER_UNIT
 
 
 def unit_rows(vectors: npt.NDArray[Any]) -> Float:
@@ -160,7 +160,7 @@ def unit_rows(vectors: npt.NDArray[Any]) -> Float:
 
 
 def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
-    """(caption,) the product of every caption with the other captions of its image; 0 without any."""
+    """(caption,) the product of every caption with the other captions of its image; 0 if there is none."""
     out = np.zeros(len(vectors))
     members = np.argsort(image_of, kind="stable")
     for captions in np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1):
@@ -175,16 +175,16 @@ def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
             out[captions] = some @ some[0]
             out[captions[0]] = some[0] @ some[1]
         else:
-            for start in range(0, len(some), TILE):
-                product = some[start : start + TILE] @ some.T
+            for start in range(0, len(some), TILE_ROWS):
+                product = some[start : start + TILE_ROWS] @ some.T
                 np.fill_diagonal(product[:, start:], -2.0)
-                out[captions[start : start + TILE]] = product.max(axis=1)
+                out[captions[start : start + TILE_ROWS]] = product.max(axis=1)
     return out
 
 
 def _rounded(products: Float) -> Vectors:
     """Products as float32; exactly 1 (or -1) where vectors are equal (or opposite) up to rounding."""
     out = products.astype(np.float32)
-    out[out >= CERTAIN_SHARE] = 1.0
-    out[out <= -CERTAIN_SHARE] = -1.0
+    out[out >= MIN_CERTAIN_COSINE] = 1.0
+    out[out <= -MIN_CERTAIN_COSINE] = -1.0
     return out

@@ -67,9 +67,9 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
             note("every word occurs in the captions of every image: with idf all gains are 0")
     shape = (len(bags.start) - 1, len(weight))
     counts = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
-    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums have the cosines of means
-    said = {**bags.settings, "idf": settings["idf"]}
-    return caption_cosine("bow", test, vectors, agg=settings["agg"], own=settings["own"], settings=said)
+    vectors = np.asarray(counts @ bags.vectors.astype(np.float64))  # sums have the same cosines as means
+    settings_of_bags = {**bags.settings, "idf": settings["idf"]}
+    return caption_cosine("bow", test, vectors, agg=settings["agg"], own=settings["own"], settings=settings_of_bags)
 
 
 def bags_of(test: TestSet, argument: str | None, tokens: str, name: str) -> Bags:
@@ -165,8 +165,8 @@ def read_word_vectors(path: Path, wanted: Iterable[str]) -> tuple[tuple[str, ...
             fields = line.count(sep)
             word = line[: line.find(sep)] if fields == dim else line.rsplit(sep, dim)[0]
             if not dim or fields < dim or (fields > dim and _numbers(word.rsplit(sep, 1)[-1:])):
-                shown = f"'{line[:40].decode('utf-8', 'replace')}{'...' if len(line) > 40 else ''}'"
-                what = f"line {number} has {count_of(fields, 'number')}, expected {dim or 'more'}: {shown}"
+                start = f"'{line[:40].decode('utf-8', 'replace')}{'...' if len(line) > 40 else ''}'"
+                what = f"line {number} has {count_of(fields, 'number')}, expected {dim or 'more'}: {start}"
                 raise BadInput(what, where=path, fix=TEXT_FORM)
             if (name := needed.get(word)) is not None:
                 if name in found:

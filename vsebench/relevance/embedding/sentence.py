@@ -64,8 +64,8 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
 def read_vectors(path: Path, test: TestSet) -> npt.NDArray[Any]:
     """(caption, dim) vectors of a file in the order of the split.
 
-    Rows are matched by ``text_ids`` if the file has them. Otherwise they are in the order of the split, which for a
-    custom split is the order of the user's own file.
+    Rows are matched by ``text_ids`` where the file has them. Otherwise they are in the order of the split, which for a
+    custom split is the order of the user's file.
 
     Raises:
         BadInput: not a file of vectors, or vectors of other captions.

@@ -29,7 +29,7 @@ from . import file
 from .file import Tuples, unique
 
 COMMAND = (sys.executable, str(Path(__file__).with_name("worker.py")))
-CHUNK_CAPTIONS = 100  # captions; one or two seconds of work, which is all that is repeated after a kill
+CHUNK_CAPTIONS = 100  # one or two seconds of work, all that is repeated after a kill
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
 FETCH = "from pycocoevalcap.spice.get_stanford_models import get_stanford_models as get; get()"

@@ -151,7 +151,7 @@ def _name_concepts(word: Int32, head_of: Int32, n_word: int) -> tuple[Int32, csr
 
 
 def similar_concepts(encoded: Encoded, graphs: Graphs) -> csr_array:
-    """(concept, concept) float32, 1 where two concepts share a word or a synset; with itself too."""
+    """(concept, concept) float32, 1 if two concepts share a word or a synset; with itself too."""
     from scipy.sparse import eye_array, hstack
 
     of_word = hstack([eye_array(len(encoded.words), dtype=np.float32), encoded.synsets], format="csr")

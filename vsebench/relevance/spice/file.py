@@ -27,17 +27,17 @@ from ...arrays import composed
 from ...errors import BadInput, MissingPackage, count_of
 from ...files import store
 from ...files.atomic import locked, make_folder, refused, write_atomically
-from ...files.textfile import parse_json, read_text, shown
+from ...files.textfile import format_field, parse_json, read_text
 from ...options import spell
 from ...types import TestSet
 
 # What the tuples depend on.
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
 BUILD = "vsebench spice"
-ANY = "--split NAME"
+ANY_SPLIT = "--split NAME"
 KIND = "spice"  # of the entry in the cache
 FORMAT = "vsebench/spice-tuples/1"
-LINE_FIX = "correct the line, or export the file again"
+CORRECT_LINE = "correct the line, or export the file again"
 Item = tuple[str, ...]
 
 
@@ -80,7 +80,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 
 
 def words(item: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a tuple to compare by synsets: its elements, a relation without its leading "be "."""
+    """The words of a tuple with synsets to compare: its elements, a relation without its leading "be "."""
     return (*item[:2], item[2].removeprefix("be ")) if len(item) == 3 else item
 
 
@@ -136,17 +136,17 @@ def unpack(path: Path) -> Tuples:
     lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
     header = parse_json(lines[0][1], f"{path}: line {lines[0][0]}")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        what = f"this is not a file made by vsebench spice -o: the first line is {shown(header)}"
+        what = f"this is not a file made by vsebench spice -o: the first line is {format_field(header)}"
         options = f"{spell('synsets', 'FILE')}, and {spell('split', 'NAME')} or {spell('captions', 'FILE')}"
         raise BadInput(what, where=path, fix=f"if it has a list of tuples for every caption, add {options}")
     if header.get("tools") != TOOLS:
-        what = f"the tuples were made with other tools ({shown(header.get('tools'))}, here {TOOLS})"
+        what = f"the tuples were made with other tools ({format_field(header.get('tools'))}, here {TOOLS})"
         raise BadInput(what, where=path, fix="export them again with this version of vsebench")
     found = read_lines(lines[1:], path)
-    said = header.get("captions"), header.get("words")
-    if (len(found.texts), len(found.synsets)) != said:
+    counts = header.get("captions"), header.get("words")
+    if (len(found.texts), len(found.synsets)) != counts:
         what = f"{count_of(len(found.texts), 'caption')} and {count_of(len(found.synsets), 'word')} are in it, "
-        what += f"its first line declares {shown(said[0])} and {shown(said[1])}"
+        what += f"its first line declares {format_field(counts[0])} and {format_field(counts[1])}"
         raise BadInput(what, where=path, fix="copy or export it again: it is not complete")
     return complete(found, path)
 
@@ -166,7 +166,7 @@ def read_lines(lines: Iterable[tuple[int, str]], path: Path) -> Tuples:
         match parse_json(line, at):
             case {"word": str(word), "synsets": ids}:
                 if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in ids):
-                    raise BadInput(f"synsets are {shown(ids)}, expected integers", where=at, fix=LINE_FIX)
+                    raise BadInput(f"synsets are {format_field(ids)}, expected integers", where=at, fix=CORRECT_LINE)
                 synsets[word] = frozenset(ids)
             case {"caption": str(caption), "broken": str(why)}:
                 if (text := normal(caption)) not in texts or text in broken:
@@ -176,7 +176,9 @@ def read_lines(lines: Iterable[tuple[int, str]], path: Path) -> Tuples:
                     texts[text] = _items(value, at, known)
                     broken.pop(text, None)
             case other:
-                raise BadInput(f"neither a caption nor a word: {shown(other)}", where=at, fix="export the file again")
+                raise BadInput(
+                    f"neither a caption nor a word: {format_field(other)}", where=at, fix="export the file again"
+                )
     return Tuples(tuple(texts), tuple(texts.values()), synsets, broken)
 
 
@@ -190,7 +192,7 @@ def complete(tuples: Tuples, where: str | os.PathLike[str]) -> Tuples:
         for word in words(item):
             if word not in tuples.synsets:
                 text = next(t for t, items in zip(tuples.texts, tuples.tuples, strict=True) if item in items)
-                what = f"no synsets for the word {shown(word)} of caption {shown(text)}"
+                what = f"no synsets for the word {format_field(word)} of caption {format_field(text)}"
                 fix = "give the synsets of every word, an empty list for a word without any"
                 raise BadInput(what, where=where, fix=fix)
     return tuples
@@ -200,7 +202,9 @@ def _items(value: Any, at: str, known: dict[Item, Item]) -> tuple[Item, ...]:
     """Lists of words as tuples; equal tuples become one object, which ``known`` maps to itself."""
     items = value if isinstance(value, list) else [value]
     if items is not value or not all(isinstance(x, list) and {*map(type, x)} == {str} and len(x) < 4 for x in items):
-        raise BadInput(f"{shown(value)} is not a list of tuples of one to three words", where=at, fix=LINE_FIX)
+        raise BadInput(
+            f"{format_field(value)} is not a list of tuples of one to three words", where=at, fix=CORRECT_LINE
+        )
     return tuple(known.setdefault(item, item) for item in map(tuple, value))
 
 
@@ -229,7 +233,7 @@ def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], cap
         at = f"{where}: line {number}"
         items, text = _items(parse_json(line, at), at, known), normal(caption)
         if found.setdefault(text, items) != items:
-            what = f"caption {shown(text)} has other tuples here than in an earlier row"
+            what = f"caption {format_field(text)} has other tuples here than in an earlier row"
             raise BadInput(what, where=at, fix="check that the rows are in the order of the split")
     return select(complete(Tuples(tuple(found), tuple(found.values()), read_synsets(synsets)), synsets), found)
 
@@ -248,7 +252,7 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
         parts = ids.split()
         if word in table or not tab or not all(part.isdecimal() and len(part) < 18 for part in parts):
             fix = "give every word one line: the word, a tab, and synset ids separated by spaces"
-            what = f"{shown(line)} is not a word with its synsets, or repeats a word"
+            what = f"{format_field(line)} is not a word with its synsets, or repeats a word"
             raise BadInput(what, where=f"{os.fspath(path)}: line {number}", fix=fix)
         table[word] = frozenset(map(int, parts))
     return table
@@ -257,7 +261,7 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
 # In the cache
 
 
-def load_tuples(texts: Iterable[str], source: str = ANY, text: str = "original") -> Tuples:
+def load_tuples(texts: Iterable[str], source: str = ANY_SPLIT, text: str = "original") -> Tuples:
     """The tuples of captions, from the user cache.
 
     Args:
@@ -301,7 +305,7 @@ def writing(note: Callable[[str], object] = lambda _: None) -> Iterator[Callable
     """Hold the lock of the cache; gives the function that appends tuples. A caption with tuples keeps these.
 
     Args:
-        note: called with a line if another process holds the lock; then the call waits.
+        note: called with a line before waiting for another process that holds the lock.
 
     Raises:
         DiskError: the cache cannot be written.

@@ -72,8 +72,8 @@ def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark,
         if _is_only(w, nodes[k], word, follow):
             return np.int64(nodes[k])
     token = _mark(w, syn_ptr, syn, mark, count)
-    own = syn_ptr[w + 1] - syn_ptr[w]
-    best, best_contained, best_common, largest = NO_NODE, False, 0, 0.0
+    synsets = syn_ptr[w + 1] - syn_ptr[w]
+    best, best_contained, best_common, largest = NONE, False, 0, 0.0
     for k in range(count[NODES]):
         count[TOKEN] += 1
         contained, common, slot = False, 0, nodes[k]
@@ -88,16 +88,16 @@ def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark,
         if contained:
             similarity = 1.0
         elif common > 0:
-            similarity = common / (own + n_syn[nodes[k]] - common)
+            similarity = common / (synsets + n_syn[nodes[k]] - common)
         if similarity > largest:
             best, best_contained, best_common, largest = np.int64(nodes[k]), contained, common, similarity
     if best < 0:
-        best = _add(w, NO_NODE, word, follow, last, heads, count)
-        nodes[count[NODES]], n_syn[best] = best, own
+        best = _add(w, NONE, word, follow, last, heads, count)
+        nodes[count[NODES]], n_syn[best] = best, synsets
         count[NODES] += 1
     elif not best_contained:
         _add(w, best, word, follow, last, heads, count)
-        n_syn[best] += own - best_common
+        n_syn[best] += synsets - best_common
     return best
 
 

@@ -24,9 +24,9 @@ from .file import Tuples, load_tuples, normal, origin
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MERGED_CAPTIONS = 4096  # captions whose images are merged without them at a time, to limit the memory
-TUPLE_PAIRS_PER_CALL = 1 << 22  # pairs of tuples that are compared at a time
-VALUES_PER_CALL = 1 << 22  # F of this many pairs are computed at a time for single pairs
+CHUNK_CAPTIONS = 4096  # captions processed at a time when an image is merged without them, to limit memory
+COMPARED_PAIRS = 1 << 22  # pairs of tuples compared at a time
+BLOCK_PAIRS = 1 << 22  # pairs with F values in memory when single pairs are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Postings(Values):
     image_size: Vectors
 
     def rows(self, start: int, stop: int) -> Vectors:
-        """(image, caption) float32 F of some images, a caption among the references of its own image."""
+        """(image, caption) float32 F of some images, with a caption among the references of its image."""
         return self._f(True, slice(start, stop))
 
     def columns(self, start: int, stop: int) -> Vectors:
@@ -59,14 +59,14 @@ class Postings(Values):
         by_image = len(images) * len(self.caption_size) <= len(captions) * len(self.image_size)
         some, row, item = (images, image, columns) if by_image else (captions, caption, rows)
         out = np.empty(len(rows), np.float32)
-        step = max(1, VALUES_PER_CALL // max(1, len(self.caption_size if by_image else self.image_size)))
+        step = max(1, BLOCK_PAIRS // max(1, len(self.caption_size if by_image else self.image_size)))
         for start in range(0, len(some), step):
             here = np.flatnonzero((row >= start) & (row < start + step))
             out[here] = self._f(by_image, some[start : start + step])[row[here] - start, item[here]]
         return out
 
     def _f(self, by_image: bool, queries: Any) -> Vectors:
-        """(query, gallery) float32 2 tp / (|candidate| + |reference|) of some queries, 0 where nothing matches."""
+        """(query, gallery) float32 2 tp / (|candidate| + |reference|) of some queries, 0 if nothing matches."""
         tuples, matches = self._of_images if by_image else (self.tuples, self.matches)
         sizes = self.image_size, self.caption_size
         size, gallery = sizes if by_image else sizes[::-1]
@@ -126,7 +126,7 @@ def gains(test: TestSet, tuples: Tuples, *, text: str = "original", own: str = "
     if own == "out":
         of_image = np.split(by_image, image_ptr[1:-1])
         others = [of_image[i][of_image[i] != c] for c, i in enumerate(test.owners.tolist())]
-        values = Replaced(found, test.owners, _own_f(encoded, text_of, others))
+        values = Replaced(found, test.owners, _own_image_f(encoded, text_of, others))
     if broken := len(tuples.broken):
         note(f"{count_of(broken, 'caption')} could not be parsed, and gain 0 with every {test.rows.name}")
     if (empty := int((found.caption_size == 0).sum()) - broken) > 0:
@@ -172,7 +172,7 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
         rarest = cost.argmin(axis=0)
         for p in range(size):
             has = ones(right[theirs, p], np.arange(len(theirs) + 1), similar.shape[0]).T.tocsr()
-            steps = 1 + int(cost[p, rarest == p].sum()) // TUPLE_PAIRS_PER_CALL
+            steps = 1 + int(cost[p, rarest == p].sum()) // COMPARED_PAIRS
             for part in np.array_split(ours[rarest == p], steps):
                 pair = (similar[left[part, p]] @ has).tocoo()
                 u, v = part[pair.row], theirs[pair.col]
@@ -185,13 +185,13 @@ def match(left: Int32, right: Int32, similar: csr_array) -> csr_array:
     return csr_array((np.ones(len(u), np.float32), (u, v)), shape=(len(left), len(right)))
 
 
-def _own_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
+def _own_image_f(encoded: Encoded, text_of: Int, others: list[Int]) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     f = np.zeros(len(text_of), np.float32)
-    for start in range(0, len(f), MERGED_CAPTIONS):
-        some = np.arange(start, min(start + MERGED_CAPTIONS, len(f)))
-        n, lists = len(some), others[start : start + MERGED_CAPTIONS]
-        member_ptr = np.concatenate([np.arange(n), n + offsets(np.array([len(of) for of in lists]))])
+    for start in range(0, len(f), CHUNK_CAPTIONS):
+        some = np.arange(start, min(start + CHUNK_CAPTIONS, len(f)))
+        n, lists = len(some), others[start : start + CHUNK_CAPTIONS]
+        member_ptr = np.concatenate([np.arange(n), n + offsets(np.array([len(members) for members in lists]))])
         graphs = build(encoded, member_ptr, text_of[np.concatenate([some, *lists])])
         tuples, matches = matched(encoded, graphs, n)
         found = tuples.multiply(matches.T.tocsr()).sum(axis=1)  # tp of every caption and the other captions

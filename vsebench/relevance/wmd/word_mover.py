@@ -23,7 +23,7 @@ from ..embedding.bow import Bags, bags_of
 from ..gains import Gains, Values, captions_of
 from . import kernels
 
-MAX_PAIRS = 100_000  # images x captions of the largest split that is computed
+MAX_PAIRS = 100_000  # images x captions; rows of larger splits are not computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class WordMover(Values):
         transport: distances of captions.
         members: (caption,) int64 captions, sorted by image.
         first: (image + 1,) int64, where the captions of each image start in ``members``.
-        own_out: whether a caption is compared with the other captions of its own image only.
+        own_out: whether a caption is compared only with the other captions of its image.
     """
 
     transport: Transport
@@ -88,18 +88,18 @@ def load(test: TestSet, argument: str | None, settings: Mapping[str, str]) -> Ga
         UsageError: no file is named.
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
-    own = settings["own"]
+    own_captions = settings["own"]
     bags = bags_of(test, argument, settings["tokens"], "wmd")
     shape = test.shape
     first, members = captions_of(test.owners, shape[0])
-    found = WordMover(prepare(bags), members, first, own == "out")
+    found = WordMover(prepare(bags), members, first, own_captions == "out")
     few = shape[0] * shape[1] <= MAX_PAIRS
-    return Gains("wmd", {**bags.settings, "own": own}, shape, found, lowest=0.0, rows_affordable=few)
+    return Gains("wmd", {**bags.settings, "own": own_captions}, shape, found, lowest=0.0, rows_affordable=few)
 
 
 _OPTIMAL = 1  # status of POT for a minimum
-_MOST_STEPS = 1_000_000
-_BELOW = 1 - 1e-9  # factor that keeps a computed lower bound below the exact one in spite of rounding
+_MAX_STEPS = 1_000_000
+_ROUNDING_FACTOR = 1 - 1e-9  # keeps a computed lower bound below the exact one despite rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Transport:
         out = np.empty(len(self.start) - 1)
         table = np.sqrt(np.maximum(squared, 0.0))
         kernels.relaxed_to_all(bag, table, self.start, self.word, self.mass, self.total, out)
-        return out * _BELOW
+        return out * _ROUNDING_FACTOR
 
     def distance(self, a: int, b: int, limit: float = np.inf) -> float:
         """The exact distance of two bags, or a lower bound of it that exceeds ``limit``.
@@ -164,11 +164,11 @@ class Transport:
         )
         if m == 1 or n == 1:  # a single transport plan
             return float(relaxed)
-        if relaxed * _BELOW > limit:
-            return float(relaxed * _BELOW)
+        if relaxed * _ROUNDING_FACTOR > limit:
+            return float(relaxed * _ROUNDING_FACTOR)
         # The solver reads contiguous arrays in place.
         table = cost[: m * n].reshape(m, n)
-        _, work, _, _, state = self.solver(left[:m], right[:n], table, _MOST_STEPS, 1)[:5]
+        _, work, _, _, state = self.solver(left[:m], right[:n], table, _MAX_STEPS, 1)[:5]
         if state != _OPTIMAL:
             raise VsebenchError(f"POT found no optimal transport of {m} words to {n} (code {state})")
         return float(work / (self.total[a] * self.total[b]))

@@ -1,4 +1,4 @@
-"""Sets of choices: one or two images and captions, one of them right; and the scores of a system for them.
+"""Sets of choices: an image, or two, and captions with one right choice; and the scores of a system for them.
 
 ::
 

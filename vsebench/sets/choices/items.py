@@ -1,4 +1,4 @@
-"""An item: captions of one image (one is right), or two images with a caption each; and sets of items."""
+"""An item: captions of one image, one of them right, or two images with a caption each; and sets of items."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Item:
     Attributes:
         id: unique in its set. Caption number k of an item has the id ``<id>#<k>``.
         images: the ids of one image, or of two.
-        captions: two or more of one image; for two images two, and caption k belongs to image k.
+        captions: two or more of one image; or two, caption k for image k.
         right: the number of the right caption, from 0.
         category: what a table has a row for.
-        group: what is resampled: items of one image are not independent.
+        group: unit of resampling, as items of one image are not independent.
         part: of a set that is published as several, each with its own table.
     """
 
@@ -59,7 +59,7 @@ class ChoiceSet:
         name: of the published set, or of the file.
         items: in the order of the files.
         outside: part and category of those that the published mean of categories leaves out.
-        notes: what was decided, one sentence each.
+        notes: decisions made in reading, one sentence each.
 
     Raises:
         BadInput: no item, two of one id, or items with one image beside items with two.

@@ -1,4 +1,4 @@
-"""The layouts in which sets of choices are published, one reader each, and the layout of a set of one's own."""
+"""The layouts in which sets of choices are published, one reader each, and the layout of a custom set."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from ...errors import BadInput, MissingPackage, count_of, unknown
 from ...files.regular import cache_dir, expanded, is_folder
-from ...files.textfile import field, parse_document, read_text, shown
+from ...files.textfile import field, format_field, parse_document, read_text
 from .items import ChoiceSet, Item
 
 Record = tuple[str, str, Mapping[str, Any], str]  # its file without ending, its key or number, its fields, its place
 MIN_ITEMS = 25  # items of a pair of attributes that the mean of ARO's VG-Attribution has
-VOTES = 2  # of three annotators who chose the caption and not the foil
+MIN_VOTES = 2  # of three annotators, for the caption against the foil
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Layout:
     """One layout of files.
 
     Attributes:
-        name: of the set; ``own`` for sets of one's own.
+        name: of the set; ``own`` for custom sets.
         fields: a record of this layout has them all.
         item: a record as an item, None for one that the published protocol leaves out.
         source: where the files come from.
@@ -48,7 +48,7 @@ def _sugarcrepe(file: str, key: str, record: Mapping[str, Any], spot: str) -> It
 def _valse(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item | None:
     image, *captions = _texts(record, spot, "image_file", "caption", "foil")
     votes = field(field(record, "mturk", dict, spot), "caption", int, f"{spot}: mturk")
-    return Item(f"{file}:{key}", (image,), tuple(captions), 0, file, image) if votes >= VOTES else None
+    return Item(f"{file}:{key}", (image,), tuple(captions), 0, file, image) if votes >= MIN_VOTES else None
 
 
 def _aro(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
@@ -65,12 +65,12 @@ def _winoground(file: str, key: str, record: Mapping[str, Any], spot: str) -> It
     return Item(name, (first, second), tuple(captions), 0, str(record.get("collapsed_tag", "all")), name)
 
 
-def _own(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
+def _custom_item(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
     given = field(record, "image", (str, int, list), spot)
     images, captions = given if isinstance(given, list) else [given], field(record, "captions", list, spot)
     for of, values, kind in (("image", images, (str, int)), ("captions", captions, str)):
         if not all(isinstance(value, kind) for value in values):
-            raise BadInput(f"field '{of}' is {shown(values)}", where=spot, fix="write a list of texts")
+            raise BadInput(f"field '{of}' is {format_field(values)}", where=spot, fix="write a list of texts")
     right = field(record, "right", int, spot) if "right" in record else 0
     if len(captions) < 2 or len(images) not in (1, 2) or (len(images) == 2 and (len(captions), right) != (2, 0)):
         what = f"{count_of(len(images), 'image')} and {count_of(len(captions), 'caption')}"
@@ -107,7 +107,7 @@ LAYOUTS: dict[str, Layout] = {
             "winoground", ("image_0", "image_1", "caption_0", "caption_1"), _winoground,
             "examples.jsonl of facebook/winoground on Hugging Face",
         ),
-        Layout("own", ("image", "captions"), _own),
+        Layout("own", ("image", "captions"), _custom_item),
     )
 }  # fmt: skip
 
@@ -139,14 +139,14 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
     notes = [f"{file.name} is left out: it has another layout" for file in files if layouts[file] is not chosen]
     records = [record for file in files if layouts[file] is chosen for record in read[file]]
     if absent := sorted({*chosen.files} - {stem for stem, *_ in records}):
-        of = f"of the {len(chosen.files)} files of {chosen.name}"
-        counted = count_of(len(absent), f"{of} is", f"{of} are")
+        scope = f"of the {len(chosen.files)} files of {chosen.name}"
+        counted = count_of(len(absent), f"{scope} is", f"{scope} are")
         notes.append(f"{counted} not here ({', '.join(absent)}): results cover the others, not the complete set")
     return _of_records(chosen.name if chosen.source else _parts(path)[0], chosen, records, tuple(notes))
 
 
 def of_list(items: Sequence[Mapping[str, Any]]) -> ChoiceSet:
-    """A set of one's own from records in memory; raises BadInput."""
+    """A custom set from records in memory; raises BadInput."""
     return _of_records("own", LAYOUTS["own"], [("own", str(n), item, f"item {n}") for n, item in enumerate(items)])
 
 
@@ -193,7 +193,7 @@ def _records(path: Path) -> Iterable[Record]:
     for key, record in document.items() if isinstance(document, dict) else enumerate(document):
         if not isinstance(record, dict):
             fix = "give an object of items, a list of items, or one item per line"
-            raise BadInput(f"item {key} is {shown(record)}, expected an object", where=path, fix=fix)
+            raise BadInput(f"item {key} is {format_field(record)}, expected an object", where=path, fix=fix)
         yield stem, str(key), record, f"{path}: item {key}"
 
 

@@ -16,7 +16,7 @@ from ...errors import BadInput, count_of
 from ...files.arrow_tables import has_vectors
 from ...files.members import SCORES, Field, opened, read_array
 from ...files.records import records, text_of, typed
-from ...files.textfile import shown
+from ...files.textfile import format_field
 from ...types import Float
 from .items import ChoiceSet
 
@@ -57,7 +57,7 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     array are in the order of the set, or of an array ``ids`` beside it.
 
     Returns:
-        (item, image, caption) float64, NaN if an item has no such caption; and notes on an order that is assumed.
+        (item, image, caption) float64, NaN if an item has no such caption; and notes on an assumed order.
 
     Raises:
         BadInput: unreadable, items without scores, or another number of scores than captions.
@@ -77,8 +77,8 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
         raise BadInput(f"item '{again}' is in two rows", where=path, fix="give every item one row")
     absent = [item.id for item in items.items if item.id not in given]
     if absent:
-        of = f"of the {len(items.items):,} items of '{items.name}'"
-        what = f"{count_of(len(absent), f'{of} has', f'{of} have')} no scores (first: {absent[0]}; the file has: "
+        scope = f"of the {len(items.items):,} items of '{items.name}'"
+        what = f"{count_of(len(absent), f'{scope} has', f'{scope} have')} no scores (first: {absent[0]}; the file has: "
         raise BadInput(f"{what}{', '.join(list(given)[:2])})", where=path, fix="give scores for every item, by its id")
     out = np.full(items.shape, np.nan)
     for row, item in enumerate(items.items):
@@ -88,14 +88,16 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
         except (TypeError, ValueError):
             values = np.empty(0)
         if len(values) < wanted or not np.isnan(values[wanted:]).all():
-            what = f"item '{item.id}' has the scores {shown(given[item.id])}, expected {count_of(wanted, 'number')}"
+            what = (
+                f"item '{item.id}' has the scores {format_field(given[item.id])}, expected {count_of(wanted, 'number')}"
+            )
             raise BadInput(what, where=path, fix="write a score for every caption of an item")
         out[row, :, : len(item.captions)] = values[:wanted].reshape(out.shape[1], -1)
     return check_scores(out, items, path), notes
 
 
 def order_of_pairs(items: ChoiceSet) -> tuple[str, ...]:
-    """A note on scores of two images and two captions in an assumed order."""
+    """A note on scores of two images and two captions if nothing states their order."""
     return (ORDER_OF_PAIRS,) if items.shape[1] > 1 else ()
 
 
@@ -139,7 +141,7 @@ def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[st
 
 
 def _of_pairs(names: Iterable[str], path: Path) -> list[str]:
-    """The four columns with an image and a caption in their names, in the order of the pairs; else empty.
+    """The four columns named by an image and a caption, in the order of the pairs; none if one is missing.
 
     Raises BadInput.
     """
