@@ -164,19 +164,12 @@ def _checkpoint(
     if len(folders) > 1:
         raise UsageError("several --images for a checkpoint", fix="give one folder")
     given["images"] = folders[0] if folders else None
-    named = {
-        name: None if value is None else str(value)
-        for name, value in given.items()
-        if name in ("captions", "images", "key")
-    }
-    for name, value in given.items():
-        if value not in (None, [], ()) and (name not in named or not checkpoint.exists()):
-            from ..pretrained.names import MODEL_FORMS
-
-            if not checkpoint.exists():
-                raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {MODEL_FORMS}")
-            what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
-            raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {MODEL_FORMS}")
+    if not checkpoint.exists() and any(given.values()):
+        raise UsageError(f"'{checkpoint}' is neither a known model nor a file", fix=f"give {MODEL_FORMS}")
+    named = {name: None if (value := given.pop(name)) is None else str(value) for name in ("captions", "images", "key")}
+    if name := next((name for name, value in given.items() if value), None):
+        what = f"{spell(name)} does not apply to '{checkpoint}', which is not a pretrained model"
+        raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {MODEL_FORMS}")
     part = part or "test"
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")

@@ -23,7 +23,7 @@ from ..files.formats import FORMATS, Format, sniff
 from ..files.kinds import KINDS
 from ..files.members import arrays
 from ..files.pairs import EXCEPT, JUDGED, LISTS, ONLY, Kind, Pairs, place
-from ..files.raw import Raw, shown
+from ..files.raw import Raw
 from ..files.read_pairs import read_pairs
 from ..files.records import records
 from ..files.regular import inside
@@ -160,213 +160,6 @@ def _match(reader: Reader, value: Any, read: Log, target: Target, document: Docu
         except VsebenchError:
             document["notes"] += log.notes
             raise
-
-
-def _holds_scores(path: Path, asked: Request) -> bool:
-    """Whether a file without readable vectors has one matrix, with a name or shape of scores."""
-    from ..evaluation import inputs
-    from ..files.members import SCORES, arrays
-    from ..log import logged
-
-    with logged():
-        try:
-            inputs.raw_vectors(asked)
-        except (BadInput, UsageError):
-            matrices = [m for m in arrays(path).values() if len(m.shape) == 2]
-            if len(matrices) != 1 or asked.image_key or asked.text_key:
-                return False
-            n_image, n_text = matrices[0].shape
-            return matrices[0].base in SCORES.names or (n_image > 1 and n_text % n_image == 0)
-    return False
-
-
-def _of_text(
-    path: Path, asked: Request, given: Mapping[str, Any], document: dict[str, Any], part: tuple[str, ...] = ()
-) -> None:
-    """A result of vsebench, captions, retrieved lists, judgements, labels, or a table by id, as ``eval`` reads them."""
-    from ..files.captions import ALL_PARTS, all_of_file, lines_of
-    from ..files.pairs import JUDGED, LISTS
-    from ..files.read_pairs import read_pairs
-    from ..relevance.custom import read_labels
-
-    if not part and (own := _tried(lambda: _of_results(path))[0]) is not None:
-        document |= own
-        return
-    rows, no_captions = _tried(lambda: all_of_file(path), lambda: all_of_file(path, ALL_PARTS))
-    lists, no_lists = _tried(lambda: read_pairs(path, None, LISTS, both=None, part=part))
-    judged, no_judgements = (None, None) if part else _tried(lambda: read_pairs(path, None, JUDGED))
-    # The reader of captions takes any words behind an id, and that of judgements any text as the id of an item.
-    sentences = _sentences(() if rows is None else rows.captions or ())
-    items = [item for one in judged or lists or () if one.number is None for item in map(str, one.items.tolist())]
-    if rows is not None and (sentences or not (lists or judged)):
-        _of_captions(rows, document)
-    elif no_captions is not None and _sentences(items):
-        raise no_captions
-    elif lists or judged:
-        _of_pairs(":".join([str(path), *part]), lists, judged, asked, given, document)
-    elif labels := _tried(lambda: read_labels(path))[0]:
-        of = {f"{side}_id": ids for side, ids in labels.ids.items() if ids is not None}
-        document["arrays"] = [_ids(name, ids) for name, ids in of.items()]
-        document["notes"].append("class labels: give them with --judgements NAME=labels:FILE")
-    elif not part and not _sentences(_tried(lambda: lines_of(path))[0] or ()) and _of_candidates(path, document):
-        if _tried(lambda: _by_id(path))[0]:
-            document["notes"].append(_COLUMNS)
-    elif table := _tried(lambda: _by_id(path))[0]:
-        document["arrays"] = [
-            {"name": name, "shape": [len(values)], "dtype": "values", "first": values[:3]}
-            for name, values in table.items()
-        ]
-        document["notes"].append(_COLUMNS)
-    elif (lines := _tried(lambda: lines_of(path))[0]) and 2 * sum(map(_has_number, lines)) < len(lines):
-        document["arrays"] = [{"name": "captions", "shape": [len(lines)], "dtype": "text", "first": list(lines[:3])}]
-        document["notes"].append(
-            "captions without ids, one per line: give them with --captions, in the order of the ids"
-        )
-    elif no_lists is not None and "has the predictions of" in no_lists.what:
-        raise no_lists
-    else:
-        read = {"captions": no_captions, "retrieved lists": no_lists, "judgements": no_judgements}
-        what = "; ".join(f"as {name}, {error.what}" for name, error in read.items() if error is not None)
-        fix = "run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file"
-        raise BadInput(f"cannot be read ({what})", where=path, fix=fix)
-
-
-_COLUMNS = "columns by id: give them to --only FILE:COLUMN=VALUE, or to vsebench slice --file"
-
-
-def _of_candidates(path: Path, document: dict[str, Any]) -> bool:
-    """Whether a file has the items that may be returned, or may not; what it has of each, and the option for it."""
-    from ..files.pairs import EXCEPT, ONLY
-    from ..files.read_pairs import read_pairs
-
-    for option, kind in {"--candidates FILE": ONLY, "--exclude FILE": EXCEPT}.items():
-        found = _tried(functools.partial(read_pairs, path, None, kind))[0] or []
-        for one in (one for one in found if one.queries_from or one.format != "trec"):  # other lines are judgements
-            whose = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
-            of = whose.get(one.queries_from, f"of {len(one.queries):,} queries")
-            array = {"name": kind.words, "shape": [len(one.items)], "dtype": "ids", "first": one.items[:3].tolist()}
-            document["arrays"].append(array)
-            document["notes"].append(f"{kind.words}, {len(one.items):,} items {of}: give them with {option}")
-    return bool(document["arrays"])
-
-
-def _sentences(texts: Sequence[str]) -> bool:
-    """Whether most texts have spaces between words, and no tabs, as captions have and ids with grades have not."""
-    return 2 * sum(" " in text.strip() and "\t" not in text for text in texts) > len(texts)
-
-
-def _has_number(line: str) -> bool:
-    """Whether a line has a number among its words, as lists and judgements have."""
-    return any(word.replace(".", "", 1).isdecimal() for word in line.replace(",", " ").split())
-
-
-def _tried(*readers: Callable[[], T]) -> tuple[T | None, VsebenchError | None]:
-    """The result of the first reader that succeeds, else the error of the first reader."""
-    errors: list[VsebenchError] = []
-    for read in readers:
-        try:
-            return read(), None
-        except (BadInput, UsageError) as error:
-            errors.append(error)
-    return None, errors[0]
-
-
-def _by_id(path: Path) -> dict[str, list[Any]] | None:
-    """The columns of a table that has one of ids, else None."""
-    from ..files.kinds import KINDS
-    from ..files.records import records
-
-    table = records(path, "columns")
-    cells = {str(name): table[name].tolist() for name in table}
-    return cells if len(cells) > 1 and KINDS["columns"].find(cells) else None
-
-
-def _of_captions(rows: CaptionRows, document: dict[str, Any]) -> None:
-    import numpy as np
-
-    images, first = np.unique(rows.image_id), list(rows.captions[:3]) if rows.captions else []
-    captions = {"name": "captions", "shape": [len(rows.caption_id)], "dtype": "text", "first": first}
-    document["format"] = "captions"
-    document["arrays"] = [captions, _ids("caption_id", rows.caption_id), _ids("image_id", images)]
-    document["notes"].append(
-        f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
-    )
-
-
-def _count(pairs: Sequence[Pairs], option: str, document: dict[str, Any]) -> None:
-    """What retrieved lists or judgements are, how many, and the option that takes them."""
-    import numpy as np
-
-    for one in pairs:
-        shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
-        words = " ".join(filter(None, (one.kind.words, one.direction)))
-        array = {"name": words, "shape": shape, "dtype": "lists" if one.kind.listed else one.kind.number}
-        document["arrays"].append({**array, "first": one.queries[:3].tolist()})
-        document["format"] = one.format
-        sizes = f"{len(one.queries):,} queries, {len(one.items):,} items, {len(one.query):,} pairs"
-        limits = ", or with --candidates or --exclude as items of each query" * (
-            one.number is None and not one.kind.listed
-        )
-        document["notes"] += [*one.notes, f"{words} ({sizes}): give them with {option}{limits}"]
-
-
-def _of_pairs(
-    path: str, lists: list[Pairs] | None, judged: list[Pairs] | None, asked: Request, given: Mapping[str, Any],
-    document: dict[str, Any],
-) -> None:  # fmt: skip
-    """Retrieved lists, judgements, or pairs that may be both."""
-    from ..evaluation import inputs
-    from ..evaluation.request import IDS, request
-    from ..files.pairs import place
-    from ..log import logged, note
-    from ..sets import items
-    from ..sets.catalogue import load_split
-
-    _count(lists or (), "--run", document)
-    _count(judged or (), "--judgements NAME=FILE", document)
-    with logged() as log:
-        try:
-            if lists:
-                data = inputs.read(request(run=path, **{name: given[name] for name in ("split", "judgements", *IDS)}))
-                split = data.split
-                _judge(asked, data)
-            else:
-                named = [asked.folder.test] if asked.folder else [load_split(str(asked.split))] if asked.split else []
-                split = named[0] if named else items.split_of(judged or ())
-                for one in judged or ():
-                    note(*place(one, split).notes)
-            document["matched"] = _matched(split, log)
-        except items.UnknownItems:
-            document["notes"].append("ids of no installed data set: eval takes --run and --judgements together")
-
-
-def _of_results(file: Path) -> dict[str, Any] | None:
-    """A report, or the result of an analysis, as vsebench writes them; None for another file."""
-    import json
-
-    from ..files.textfile import read_text
-
-    text = read_text(file)
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return None
-    schema = str(document.get("schema", ""))
-    if not schema.startswith("vsebench/"):
-        return None
-    kind = schema.split("/")[1]
-    results = document.get("results") or []
-    names = list(dict.fromkeys(str(x.get("metric")) for x in results if isinstance(x, dict)))
-    arrays = [{"name": "results", "shape": [len(results)], "dtype": "values", "first": names[:3]}] if results else []
-    note = f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind} of vsebench ({schema})"
-    if kind in ("report", "joint"):
-        note = f"a report of vsebench on {document.get('split')}: give it to vsebench compare, slice, agree or page"
-    return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}
-
-
-def _matched(split: TestSet, log: Log) -> dict[str, Any]:
     names = ("queries", "corpus") if split.one_way else ("images", "captions")
     counts = dict(zip(names, split.shape, strict=True))
     document["matched"] = {"split": split.name, **counts, "notes": log.notes, "warnings": read.warnings + log.warnings}
@@ -453,7 +246,7 @@ def _pairs(target: Target, kind: Kind) -> list[Pairs]:
     found = read_pairs(target.path, None, kind, both=None if kind is LISTS else "i2t", part=target.part)
     for one in found:
         _check(one.number is not None or not _sentences(map(str, one.items)))
-        _check(not kind.bare or bool(one.scope) or one.format != "trec")
+        _check(not kind.bare or bool(one.queries_from) or one.format != "trec")
     return found
 
 
@@ -485,7 +278,7 @@ def _match_judgements(judged: Sequence[Pairs], target: Target) -> TestSet:
 def _candidates(target: Target, kind: Kind) -> Found:
     (one,) = _pairs(target, kind)
     words = {"all": "of every query", "rows": f"of the queries in {len(one.queries):,} rows"}
-    of = words.get(one.scope, f"of {len(one.queries):,} queries")
+    of = words.get(one.queries_from, f"of {len(one.queries):,} queries")
     return Found(f"{kind.words}, {len(one.items):,} items {of}", _columns({kind.words: one.items}))
 
 
@@ -583,8 +376,6 @@ def _columns(values: Mapping[str, Any]) -> list[Document]:
 
 def _shown(document: Document) -> list[str | Table]:
     """A table of the arrays, and lines on what they are."""
-    from ..files.raw import format_id
-
     rows = []
     for a in document["arrays"]:
         lengths = a.get("lengths")

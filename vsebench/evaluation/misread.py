@@ -1,12 +1,12 @@
 """Refuse misordered or negated input, judged by the rankings of a sample of queries.
 
-Rows in another order and negated scores raise no error, but recall is too low. The relevant items of a query are its
-image or its texts; if these are unknown, the judgements of the measured metrics decide. At most 512 queries (2,048
+Rows in another order and negated scores raise no error: recall is too low then. Own items are the image or the texts of
+a query or, if these are unknown, its relevant items by the judgements that are measured. At most 512 queries (2,048
 lists) are ranked, and the input is refused if
 
-- relevant items are ranked no better than by chance (``Sample``); without ids, this also holds for parts of the rows;
-- under another order of the rows the first item is relevant clearly more often;
-- captions with similar wording do not find each other's images, if only the number of rows identifies a known set.
+- own items are ranked no better than by chance (``Sample``), of a part of the rows too if they have no ids;
+- under another order of the rows the first item is clearly more often an own one;
+- captions of like wording do not find each other's images, if the rows are those of a known set by their number alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BLOCK_SCORES = 1 << 22  # scores in memory at a time
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some queries, and the ranks of their relevant items.
+    """Some queries, and where their own items are in their rankings.
 
     Attributes:
         first, last: (query,) int64 images and captions: queries in the order of their units, and the items at the ends
@@ -74,7 +74,7 @@ class Sample:
         return Sample(first, last, units, *of_query, self.gallery)
 
     def recall(self, k: int) -> float:
-        """The fraction of the queries with a relevant item among the first ``k``."""
+        """The fraction of the queries that have an own item among the first ``k``."""
         return float((self.best <= k).mean())
 
     def chance(self, k: int) -> float:
@@ -82,7 +82,7 @@ class Sample:
         from scipy.special import gammaln
 
         n, r, seen = self.gallery, self.size, np.minimum(self.depth, k)
-        others = np.maximum(n - seen - r, 0)  # logarithms of factorials, as there may be thousands of relevant items
+        others = np.maximum(n - seen - r, 0)  # logarithms of factorials, as there may be thousands of own items
         missed = gammaln(n - seen + 1) - gammaln(others + 1) - gammaln(n + 1) + gammaln(n - r + 1)
         return 1.0 - float(np.where(n - seen < r, 0.0, np.exp(missed)).mean())
 
@@ -107,7 +107,7 @@ class Sample:
 
     @property
     def at_chance(self) -> bool:
-        """Whether these ranks are no better than random; False for small samples."""
+        """Whether these ranks are no better than random ones; False for too few units to tell."""
         return len(self.units) >= MIN_IMAGES and self.p_value >= CHANCE_P_VALUE
 
 
@@ -150,7 +150,7 @@ class Positives:
         self._keys = np.append(np.sort(images * self.columns + texts), np.iinfo(np.int64).max)
 
     def __call__(self, images: Int, texts: Int) -> Bool:
-        """(pair,) whether an image and a text are relevant to each other."""
+        """(pair,) whether an image and a text are each other's own."""
         keys = images * self.columns + texts
         return np.asarray(self._keys[np.searchsorted(self._keys, keys)] == keys)
 
@@ -172,7 +172,7 @@ def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> 
         data: scores or retrieved lists.
         positives: of the queries.
         most: queries.
-        wide: use float64 scores, which separate nearly equal vectors.
+        wide: from float64 scores, which tell vectors apart that differ little.
     """
     direction = positives.direction
     queries, units = sampled_queries(data, positives, most)
@@ -202,7 +202,7 @@ def sample(data: Input, positives: Positives, most: int, wide: bool = False) -> 
 def sampled_queries(data: Input, positives: Positives, most: int) -> tuple[Int, Int]:
     """A sample of queries from evenly spaced units, and where in it each unit starts.
 
-    A query needs candidates and a relevant item. There is one query a unit, or several if there are few units.
+    A query needs candidates and an own item. There is one query a unit, or several if there are few units.
     """
     queries = positives.relevance.queries
     if data.lists is not None:
@@ -250,18 +250,18 @@ SAVE_IDS_WITH_ROWS = "save every id with the row of its item: ids and rows are i
 WRITE_ITEM_IDS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
 NEGATE_SCORES = "give similarities (larger means more similar): negate the scores, or reverse the lists"
 
-Suspicion = tuple[str, str]  # the reason to think that input is misread, and the fix
+Suspicion = tuple[str, str]  # why input looks misread, and what to do about it
 
 
 def check(data: Input, plan: Plan) -> None:
     """Refuse input that looks misread.
 
     Args:
-        data: scores, retrieved lists or the vectors of a saved index, with the order in which they were read.
-        plan: the directions and the judgements; with ``trust`` a warning replaces the error.
+        data: scores, retrieved lists or the vectors of a saved index, and how they were read.
+        plan: the directions and the judgements that are measured; with ``trust`` a warning replaces the error.
 
     Raises:
-        BadInput: the input looks misread, and is not trusted.
+        BadInput: so it is, and the input is not trusted.
     """
     split, trust = data.split, plan.request.trust
     if data.system is not None and not data.of_vectors and any(one.allowed is not None for one in data.candidates):
@@ -275,7 +275,7 @@ def check(data: Input, plan: Plan) -> None:
     if view is None or min(split.shape) < MIN_IMAGES:
         return
     both = plan.judgements[view].positives(split) if view in plan.judgements else SOURCES[view].positives(split)
-    # There are more captions than images to use as queries, and they have fewer candidates.
+    # Captions are more queries than images, and have fewer candidates.
     without_ids = plan.directions[-1] if data.lists is None and data.without_ids else None
     with one_blas_thread():  # products use their own threads
         sides = [Positives(both[DIRECTIONS.index(d)], d, split) for d in plan.directions]
@@ -335,13 +335,13 @@ def suspect(data: Input, positives: Positives, order: bool = False) -> Suspicion
 
 
 def _is_poor(found: Sample, margin: float = 0.0) -> bool:
-    """Whether R@10 is near chance, so that a few queries or a part of the rows prove nothing."""
+    """Whether R@10 is near chance, so that a few queries, or a part of the rows, do not tell."""
     chance = found.chance(10)
     return found.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
 
 
 def _part_at_chance(found: Sample, words: str) -> str:
-    """A sentence if consecutive images are at chance while the others are far from it, else an empty string."""
+    """That images that follow each other are at chance, where the others are far from it; else empty."""
     n = len(found.units)
     width = max(MIN_IMAGES, n // ROW_PARTS)
     for start in range(0, n - width + 1, max(1, width // 2)):
@@ -357,10 +357,10 @@ class Reading(NamedTuple):
     """What queries find under another way to read the rows.
 
     Attributes:
-        words: the difference from the input as read, such as ``with the images in ascending id order``.
-        hits: (query,) whether the first item is then relevant.
+        words: what differs from the input as read, such as ``with the images in ascending id order``.
+        hits: (query,) whether the first item is an own one then.
         negated: the scores are negated, so that the last item is the first.
-        cases: number of ways tried to find it, for the correction of its p-value.
+        cases: ways that were tried to find it, for the correction of its p-value.
     """
 
     words: str
@@ -370,7 +370,7 @@ class Reading(NamedTuple):
 
 
 def _better(tried: Sequence[Reading], as_read: Bool, units: Int) -> Reading | None:
-    """The reading under which clearly more units find a relevant item first (sign test), else None.
+    """The reading under which clearly more units find an own item first, or are found, by a sign test; else None.
 
     Args:
         tried, as_read: by query.
@@ -401,7 +401,7 @@ def readings(data: Input, positives: Positives, found: Sample, order: bool) -> I
 
 
 def _orders(data: Input, side: Modality) -> Iterator[tuple[str, Int]]:
-    """Possible row orders, the first as read: a description, and (item,) the item that each would be."""
+    """Row orders that are tried: a description, and (item,) the item that each would be. The first one is as read."""
     ids, n_image, rows = data.split.side(side).ids, len(data.split.rows.ids), data.rows[SIDES["i2t"].index(side)]
     row, item = _row_and_item(rows, n := len(ids))
     times = n // n_image
@@ -442,15 +442,15 @@ def _gathered(data: Input, positives: Positives, images: Int, texts: Int) -> Ite
 
 
 def dealt(rows: Int, n: int, processes: int, shares: bool, together: int = 1) -> Int:
-    """(row,) the items in some of ``n`` rows that several processes computed.
+    """(row,) the items in some rows of ``n``, which processes computed.
 
     Args:
         rows: (row,) indices of rows.
-        n: total number of rows.
-        processes: number of processes.
-        shares: every process computed a share of consecutive items, and their rows alternate; otherwise items were
-            dealt to the processes in turn, and the rows of each process are consecutive.
-        together: number of items dealt, or alternating, as one.
+        n: rows in all.
+        processes: how many.
+        shares: every process computed a share of items that follow each other, and their rows alternate; otherwise
+            items were dealt to the processes in turn, and the rows of each follow each other.
+        together: items that were dealt, or alternate, as one.
     """
     units, at = -(-n // together), rows // together
     parts = -(-units // processes) if shares else processes
@@ -487,8 +487,8 @@ def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
     return row, np.argsort(row)
 
 
-def other_images(data: Input) -> str:
-    """The reason why the rows seem to belong to other images, by captions with similar wording; else empty."""
+def of_others(data: Input) -> str:
+    """Why the rows look like those of other images, judged by captions of like wording; empty if they do not."""
     split = data.split
     if set(data.without_ids) != {"image", "caption"} or split.name == "custom" or split.image_of is None:
         return ""

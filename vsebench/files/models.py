@@ -40,7 +40,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
     """
     for from_here in (True, False):
         try:
-            with _recorded(what), compared(what) as weights:
+            with _heard(what), compared(what) as weights:
                 return load(from_here), weights
         except VsebenchError:
             raise
@@ -98,7 +98,7 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-class _Recorder(logging.Handler):
+class _Heard(logging.Handler):
     """What libraries log."""
 
     def __init__(self) -> None:
@@ -112,14 +112,14 @@ class _Recorder(logging.Handler):
 
 
 @contextlib.contextmanager
-def _recorded(what: str) -> Iterator[None]:
+def _heard(what: str) -> Iterator[None]:
     """No progress bars and no log of the libraries; what they say of weights is a warning."""
-    recorder = _Recorder()
+    heard = _Heard()
     loggers = [logging.getLogger(name) for name in (None, "transformers", "sentence_transformers")]
     handlers = [logger.handlers for logger in loggers]
     try:
         for logger in loggers:
-            logger.handlers = [recorder]
+            logger.handlers = [heard]
         with _without_bars(), warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             yield

@@ -76,7 +76,7 @@ def read_pairs(
     given: Any, direction: Direction | None, kind: Kind = JUDGED, *, where: str = "memory", order: Order = "score",
     both: Direction | None = "i2t", part: tuple[str, ...] = (),
 ) -> list[Pairs]:  # fmt: skip
-    """The pairs of a file or of a value in memory, by direction.
+    """The pairs of a file or of a value in memory, those of each direction together.
 
     Items of retrieved lists are ordered by descending score, equal scores by rank, then by line. Where the scores of
     most queries ascend with the rank, they are likely distances: a doubt says so. An item -1 at the end of a list ends
@@ -123,7 +123,7 @@ def read_pairs(
 def _of_rows(path: Path, direction: Direction | None) -> Pairs:
     """Lists of an index: rows of the corpus by query, (query, k) integers, -1 at their ends; maybe with scores.
 
-    Scores may ascend (distances) or descend (products) along a row; they only tell which items tie.
+    Scores of any order that is that of the rows only tell which items tie: distances ascend, and products descend.
     """
     file = opened(path)
     matrices = [m for m in file.members if len(m.shape) == 2]
@@ -177,7 +177,7 @@ def _in_memory(given: Any, kind: Kind, where: str) -> pd.DataFrame:
 
 
 def _of_records(found: pd.DataFrame, direction: Direction | None, source: _Source) -> Pairs:
-    """The pairs of records, in one direction; lists keep their order."""
+    """The pairs of records, in one direction; those of lists in their order."""
     import pandas as pd
 
     found, addressed_by = _addressed(found, source)
@@ -239,7 +239,7 @@ def _addressed(found: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, str]
     named = KINDS[source.kind.records].find(found)
     if source.kind.bare and "neg_cand_list" in found:
         what = "holds neg_cand_list, the hard negatives of training, which are not candidates (M-BEIR)"
-        raise BadInput(what, where=source.where, fix="give the file of the pool, where items have a did")
+        raise BadInput(what, where=source.where, fix="give the file of the pool, whose items have a did")
     if not source.kind.bare or "query" in named or {"image", "caption"} <= named.keys():
         return found, ""
     if "items" not in named and (len(found.columns) == 1 or source.kind is ONLY):
@@ -305,7 +305,7 @@ def _indices(found: pd.DataFrame, name: str, source: _Source) -> tuple[list[str]
     except TypeError:  # lists have no hash
         codes, distinct = np.arange(len(cells)), cells
     names = [_name(value) for value in distinct]
-    bad = np.array([*(not text for text in names), True])[codes]  # the last is for an empty cell
+    bad = np.array([*(not text for text in names), True])[codes]  # the last is that of an empty cell
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise BadInput(f"{name} is {cells[row]!r:.60}, not an id", where=spot(found, row), fix=source.kind.layout)
@@ -383,7 +383,7 @@ def _in_order(
     used = by_rank if by_ranks else pairs.iloc[np.lexsort((pairs["tied"], -score, pairs["query"]))]
     ended, notes = used.loc[used["item"] == end, "query"].nunique(), list[str]()
     if ended:
-        wrong = set(_ended_early(used, end)) & set(_ended_early(by_rank, end))
+        wrong = set(_before_others(used, end)) & set(_before_others(by_rank, end))
         if wrong:
             what = f"query '{queries[min(wrong)]}' has -1 before other items"
             raise BadInput(what, where=source.where, fix="leave -1 out, or write it only at the end of a list")

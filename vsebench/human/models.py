@@ -25,7 +25,7 @@ from .coefficients import Points
 from .correlation import Over, Row, sampled
 from .protocols import Task, correlations
 
-RESAMPLES = 1000
+SAMPLES = 1000
 DECIMALS = 12  # of a cosine
 Similarity = Literal["cosine", "dot"]
 
@@ -73,7 +73,7 @@ def model_rows(
     """
     x = similarities(task, embeddings, similarity)
     first, *others = correlations(task, name, x, level, over)
-    return [replace(first, sampled=sampled_spearman(task, x, RESAMPLES, seed)), *others]
+    return [replace(first, sampled=sampled_spearman(task, x, SAMPLES, seed)), *others]
 
 
 def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0) -> Value | None:

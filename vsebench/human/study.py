@@ -23,7 +23,7 @@ from .correlation import Over, Row, study
 from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
-from .models import RESAMPLES, Similarity, model_rows
+from .models import SAMPLES, Similarity, model_rows
 from .protocols import Task, correlations, cxc_task, flickr8k_tasks, values
 
 DATA: dict[str, tuple[str, ...]] = {"cxc": tuple(TASKS), "flickr8k": ("expert", "crowdflower")}
@@ -104,7 +104,7 @@ def correlate(
     if embeddings is not None:
         file = Path(embeddings)
         vectors, read_notes = _vectors(file, texts, image_key, text_key)
-        settings[file.name] = {"similarity": similarity, "samples": str(RESAMPLES), "seed": str(seed)}
+        settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES), "seed": str(seed)}
         notes += read_notes
         for task in _cxc(chosen, human_data, False):
             rows += model_rows(task, file.name, vectors, similarity, level, over, seed)

@@ -1,6 +1,6 @@
 """Ranks of relevant items, by counting the candidates that score higher, in one pass over tiles of scores.
 
-Queries are rows of a tile; if the columns are queries too, strips of the transposed tile are counted in the same
+Queries are rows of a tile; where the columns are queries too, strips of the transposed tile are counted in the same
 way. A relevant pair has a canonical score and two thresholds around it; a score between these is compared in float64
 (``kernels.count`` lists them, ``Counter.resolve`` compares).
 
@@ -96,9 +96,9 @@ def count(
     progress: Progress | None = None,
     scan: Scan | None = None,
     dense: Order | None = REFERENCE,
-    consumers: Both[Sequence[Consumer]] = ((), ()),
+    beside: Both[Sequence[Consumer]] = ((), ()),
 ) -> Both[dict[str, Ranks]]:
-    """Rank every relevant pair, in one pass over the scores if both directions share them.
+    """Rank every relevant pair, in one pass over the scores where both directions have the same.
 
     Args:
         system: scores of all rows with all columns.
@@ -109,7 +109,7 @@ def count(
         progress: called with (tiles done, tiles in all).
         scan: of another back-end, see ``backends``.
         dense: what orders queries with many relevant items; None counts their pairs too.
-        consumers: other readers of the tiles of the rows and of the columns; only the scan of numpy calls them.
+        beside: what else reads the tiles of the rows, and of the columns, if ``scan`` is that of numpy.
 
     Returns:
         The ranks by view.
@@ -172,7 +172,7 @@ class _Side:
         for one in counters:
             for t in one.targets:
                 counts[t.view][:, ~self.of_many[t.view]] = one.placed(t)
-        in_order = sorted(self.targets, key=lambda t: t.query_fold is not None)  # complete galleries first
+        in_order = sorted(self.targets, key=lambda t: t.query_fold is not None)  # those of complete galleries first
         return {t.view: ranks_from_counts(t.relevance, counts[t.view], ties, t.query_fold) for t in in_order}
 
 
@@ -330,7 +330,7 @@ def _check_range(relevance: Relevance, n_query: int, n_gallery: int) -> None:
 
 
 def check_candidates(candidates: Candidates, name: str, n_query: int, n_gallery: int) -> None:
-    """Refuse candidates for other numbers of queries and items."""
+    """Refuse candidates that are not those of so many queries and items."""
     fold = () if candidates.fold is None else (tuple(map(len, candidates.fold)),)
     stored = (x.shape for x in (candidates.excluded, candidates.allowed) if x is not None)
     for shape in (*fold, *stored):
@@ -522,10 +522,10 @@ def observe(
             Lists(scorer, k, size) if candidates.everything and Lists.fit(scorer, k) else None
             for scorer, k, size, candidates in zip(sides, depth, queries, among, strict=True)
         ]
-    row_lists, column_lists = ([] if one is None else [one] for one in passed)
+    beside_rows, beside_columns = ([] if one is None else [one] for one in passed)
     ranks = count(
         system, targets, ties=ties, threads=threads, tile_shape=tile_shape, progress=progress, scan=scan,
-        dense=order or REFERENCE, consumers=(row_lists, column_lists),
+        dense=order or REFERENCE, beside=(beside_rows, beside_columns),
     )  # fmt: skip
     found = []
     for scorer, known, k, one, candidates in zip(sides, ranks, depth, passed, among, strict=True):

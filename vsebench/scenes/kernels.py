@@ -1,12 +1,12 @@
 """Compiled: how many facts of a caption hold in a scene, for many scenes at once.
 
-``vsebench.scenes.facts.matched`` defines the values. One caption is compared with ``STRIP_SCENES`` scenes in loops over
-int8, so that one instruction serves as many scenes as a vector register has bytes. On one core, for 5,000 x 25,000,
-rows of captions take 8 ns a pair and rows of images 12; CIDEr-D takes 60 and 15. All loops index arrays and slice none:
-counting the references to a slice takes as long as a loop.
+The same as ``vsebench.scenes.facts.matched``, which is the definition. One caption is compared with ``STRIP`` scenes in
+loops over int8, so that one instruction serves as many scenes as a vector register has bytes. On one core, for 5,000 x
+25,000, rows of captions take 8 ns a pair and rows of images 12, where CIDEr-D takes 60 and 15. Arrays are indexed, not
+sliced, in all loops: counting the references to a slice takes as long as a loop.
 
-Every way to give the mentions different groups is tried, 24 for four mentions. If a scene has fewer groups than
-the caption mentions, a mention may have an absent group; no fact holds for it.
+Every way to give each mention a group of its own is tried, 24 for four mentions. Where a scene has fewer groups than
+the caption mentions, a mention may have a group that is absent, of which no fact holds.
 
 A scene is a column of ``columns`` (SCENE_WIDTH, scene), a caption a row of ``facts`` (caption, FACTS_WIDTH), both int8
 in the code of ``vsebench.scenes.folder``.
@@ -49,12 +49,12 @@ def matched_rows(columns, facts, scenes, captions, out):
         columns, facts: see above.
         scenes, captions: (start, stop) each.
     """
-    strip, best, total, holds, mentioned, related = _scratch()
-    for first in range(scenes[0], scenes[1], STRIP_SCENES):
-        n = min(STRIP_SCENES, scenes[1] - first)
+    strip, best, total, holds, meant, related = _scratch()
+    for first in range(scenes[0], scenes[1], STRIP):
+        n = min(STRIP, scenes[1] - first)
         strip[:, :n] = columns[:, first : first + n]
         for c in range(captions[0], captions[1]):
-            _matched(strip, facts, c, best, total, holds, mentioned, related)
+            _matched(strip, facts, c, best, total, holds, meant, related)
             for i in range(n):
                 out[c - captions[0], first - scenes[0] + i] = best[i]
 
@@ -65,16 +65,16 @@ def matched_pairs(columns, facts, scene, caption, out):
 
     Following pairs of the same caption are computed together: they take as long as one.
     """
-    strip, best, total, holds, mentioned, related = _scratch()
+    strip, best, total, holds, meant, related = _scratch()
     p = 0
     while p < len(out):
         n = 1
-        while n < STRIP_SCENES and p + n < len(out) and caption[p + n] == caption[p]:
+        while n < STRIP and p + n < len(out) and caption[p + n] == caption[p]:
             n += 1
         for k in range(SCENE_WIDTH):
             for i in range(n):
                 strip[k, i] = columns[k, scene[p + i]]
-        _matched(strip, facts, caption[p], best, total, holds, mentioned, related)
+        _matched(strip, facts, caption[p], best, total, holds, meant, related)
         for i in range(n):
             out[p + i] = best[i]
         p += n
@@ -84,17 +84,17 @@ def matched_pairs(columns, facts, scene, caption, out):
 def _scratch():
     """The scenes of a strip, and the other arrays of ``_matched``."""
     return (
-        np.zeros((SCENE_WIDTH, STRIP_SCENES), np.int8),
-        np.empty(STRIP_SCENES, np.int8),
-        np.empty(STRIP_SCENES, np.int8),
-        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP_SCENES), np.int8),
-        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP_SCENES), np.int8),
-        np.empty((MAX_STATED_RELATIONS, MAX_GROUPS, MAX_GROUPS, STRIP_SCENES), np.int8),
+        np.zeros((SCENE_WIDTH, STRIP), np.int8),
+        np.empty(STRIP, np.int8),
+        np.empty(STRIP, np.int8),
+        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP), np.int8),
+        np.empty((MAX_MENTIONS, MAX_GROUPS, STRIP), np.int8),
+        np.empty((MAX_STATED_RELATIONS, MAX_GROUPS, MAX_GROUPS, STRIP), np.int8),
     )
 
 
 @nb.njit(nogil=True)
-def _matched(strip, facts, c, best, total, holds, mentioned, related):
+def _matched(strip, facts, c, best, total, holds, meant, related):
     """The facts of a caption that hold in the scenes of a strip.
 
     Args:
@@ -103,15 +103,15 @@ def _matched(strip, facts, c, best, total, holds, mentioned, related):
         c: the caption.
         best: (scene,) int8, filled.
         total: (scene,) int8, overwritten.
-        holds, mentioned: (mention, group, scene) int8, overwritten, see ``_mention``.
+        holds, meant: (mention, group, scene) int8, overwritten, see ``_mention``.
         related: (relation, group, group, scene) int8, overwritten, see ``_relation``.
     """
     mentions, relations = facts[c, FACTS_MENTIONS], facts[c, FACTS_RELATED]
     for m in range(mentions):
-        _mention(strip, facts, c, m, holds, mentioned, best, total)
+        _mention(strip, facts, c, m, holds, meant, best, total)
     for k in range(relations):
-        _relation(strip, facts, c, k, mentioned, related)
-    for i in range(STRIP_SCENES):
+        _relation(strip, facts, c, k, meant, related)
+    for i in range(STRIP):
         best[i] = 0
     step = 1
     for free in range(2, MAX_GROUPS - mentions + 1):
@@ -128,7 +128,7 @@ def _matched(strip, facts, c, best, total, holds, mentioned, related):
             g, h = ASSIGNMENTS[way, facts[c, at + 1]], ASSIGNMENTS[way, facts[c, at + 2]]
             for i in range(STRIP):
                 total[i] += related[k, g, h, i]
-        for i in range(STRIP_SCENES):
+        for i in range(STRIP):
             best[i] = max(best[i], total[i])
     stated = facts[c, FACTS_BACKGROUND]
     for i in range(STRIP):
@@ -136,20 +136,20 @@ def _matched(strip, facts, c, best, total, holds, mentioned, related):
 
 
 @nb.njit(nogil=True)
-def _mention(strip, facts, c, m, holds, mentioned, fitting, total):
+def _mention(strip, facts, c, m, holds, meant, fitting, total):
     """What holds of every group when mention ``m`` means it.
 
     Args:
         strip, facts, c: as for ``_matched``.
         m: index of the mention.
         holds: (mention, group, scene) int8; of ``m`` filled with how many of the stated attributes and number hold.
-        mentioned: (mention, group, scene) int8; of ``m`` filled with the set of groups meant: bit g for group g.
+        meant: (mention, group, scene) int8; of ``m`` filled with the set of groups meant: bit g for group g.
         fitting, total: (scene,) int8, overwritten.
     """
     first = FACTS_FIRST + m * MENTION_COLUMNS
     stated = 0
     for g in range(MAX_GROUPS):
-        for i in range(STRIP_SCENES):
+        for i in range(STRIP):
             holds[m, g, i] = 0
     for a in range(NUMBER_COLUMN):
         value = facts[c, first + a]
@@ -167,7 +167,7 @@ def _mention(strip, facts, c, m, holds, mentioned, fitting, total):
                 meant[m, g, i] = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
         return
     several, every = number == AT_LEAST_TWO, np.int8(stated)
-    for i in range(STRIP_SCENES):
+    for i in range(STRIP):
         fitting[i] = 0
         total[i] = 0
     for g in range(MAX_GROUPS):
@@ -183,11 +183,11 @@ def _mention(strip, facts, c, m, holds, mentioned, fitting, total):
             counted = total[i] if fits else strip[at, i]
             holds[m, g, i] += np.int8((counted == number) | (several & (counted >= TWO)))
             alone = np.int8(1 << g) if strip[at, i] > 0 else np.int8(0)
-            mentioned[m, g, i] = fitting[i] if fits else alone
+            meant[m, g, i] = fitting[i] if fits else alone
 
 
 @nb.njit(nogil=True)
-def _relation(strip, facts, c, k, mentioned, related):
+def _relation(strip, facts, c, k, meant, related):
     """Whether relation ``k`` holds of its two mentions, for every two groups that they may mean.
 
     Args:
@@ -204,9 +204,9 @@ def _relation(strip, facts, c, k, mentioned, related):
         for h in range(MAX_GROUPS):
             if g == h:
                 continue
-            for i in range(STRIP_SCENES):
+            for i in range(STRIP):
                 # the members of the first set that do not have the relation, where the second set has the group
-                first, second = mentioned[a, g, i], mentioned[b, h, i]
+                first, second = meant[a, g, i], meant[b, h, i]
                 fails = first & ~strip[before, i] & -(second & 1)
                 fails |= first & ~strip[before + 1, i] & -((second >> 1) & 1)
                 fails |= first & ~strip[before + 2, i] & -((second >> 2) & 1)

@@ -1,7 +1,7 @@
 """Scenes drawn at random, image by image.
 
 An image of train is the same in all data sets that differ in the number of images only, as long as it is in train. An
-image of val or test also depends on the scenes before it: scenes of another part do not occur again.
+image of val or test also depends on the scenes before it: those of another part do not occur again.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Draws:
 
 GAP = 8  # units of layout between the objects of a group
 HALF = SIDE // 2
-GROUP_WEIGHTS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
-NUMBER_WEIGHTS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
+GROUPS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
+NUMBERS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
 LARGE = 1
 MOON = SHAPES.index("moon")
 COVERING_SHARE = 0.25  # scenes of two or more groups with one group partly covering another
@@ -173,7 +173,7 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
         alone = covering and k >= count - 2  # the last two share a cell
         combination = draws.weighted(_without_moons(left) if alone else left)
         left[combination] = 0
-        number = 1 + draws.weighted(NUMBER_WEIGHTS)
+        number = 1 + draws.weighted(NUMBERS)
         size, texture = draws.below(len(SIZES)), draws.below(len(TEXTURES))
         group = Group(*divmod(combination, len(COLOURS)), size, texture, number)
         groups.append(replace(group, size=LARGE, number=1) if alone else _fitting(group, cells[k]))

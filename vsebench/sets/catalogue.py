@@ -41,7 +41,6 @@ from .stored import (
     restore,
     store,
     stored_path,
-    verified,
 )
 
 # Usual names of the files of a declared split, for a folder.
@@ -65,7 +64,7 @@ class SplitStatus:
             own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
         has_captions: whether the captions can be read, not only the ids.
         needs: what to do to have all of it; empty when nothing is needed.
-        files: the sources it is built from, if this is a file of the user.
+        files: what it is built from, where this is a file of the user's.
     """
 
     name: str
@@ -122,7 +121,7 @@ class SetSource:
 
     def owns(self, name: str) -> bool:
         """Whether a name of a split, or of several, is one of this source, built or not."""
-        raise LookupError(type(self).__name__)  # every source defines its names
+        raise LookupError(type(self).__name__)  # every source has names of its own
 
     def built(self) -> list[str]:
         """Its splits that are files in the cache."""
@@ -189,12 +188,12 @@ class SetSource:
         return SplitStatus(name, split.images, split.captions, "own" if is_custom(name) else "cached", True, "")
 
     def checks(self, name: str) -> list[Check]:
-        """The checks of a name in addition to the checks of every split; raises as ``declared``."""
+        """The checks of a name beside those that every split has; raises as ``declared``."""
         return []
 
 
 class Tables(SetSource):
-    """The test sets of the two tables, and the user's, under any name that no other source has."""
+    """The test sets of the two tables, and those of the user, under any name that no other source owns."""
 
     def built(self) -> list[str]:
         """The splits that are stored, those of the tables first."""
@@ -309,7 +308,7 @@ def names() -> list[str]:
 def split_of_ids(image_ids: Ids | None, caption_ids: Ids | None) -> list[str]:
     """The splits that have exactly these ids, in any order and spelling, declared ones first.
 
-    One side of a declared split is enough. Other splits share ids of one side and row numbers, so these do not count.
+    Of a declared split one side is enough. Ids of one side, and ids that only count rows, are those of many others.
 
     Args:
         image_ids: (image,) int64 or unicode; repeated ids count once. None when unknown.
@@ -346,7 +345,7 @@ def _absent(found: PublishedSet) -> list[SplitStatus]:
 
 def _build_declared(split: DeclaredSplit, how: Build) -> Path:
     """Store a declared split from packages or a file; one that is stored is checked."""
-    how.refuse(split.name, "which has declared captions")
+    how.refuse(split.name, "whose captions are declared")
     path = stored_path(split.built_as)
     if path.exists() and not how.replace:
         declared_order(restore(path, captions=True), split)  # raises when the file is damaged
@@ -368,7 +367,7 @@ def _build_declared(split: DeclaredSplit, how: Build) -> Path:
 
 
 def _test_rows(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
-    """The captions of the test set among more, as in the official annotations."""
+    """The captions of the test set among more, such as those of the official annotations."""
     if len(rows.caption_id) <= split.captions or split.order != "package" or not stored.ids_installed():
         return rows
     at = places(rows.caption_id, stored.coco_id_rows().caption_id)
@@ -378,7 +377,7 @@ def _test_rows(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
 def _build_published(name: str, how: Build) -> Path:
     """Store the splits of a published set that the source has."""
     found, languages = find(name)
-    how.refuse(name, "which has declared captions")
+    how.refuse(name, "whose captions are declared")
     if how.source is None:
         what = f"'{name}' is built from your own files"
         raise UsageError(what, fix=f"run: {_command(name)}, with {found.files_of(languages)}")
@@ -427,7 +426,7 @@ def declared(name: str) -> DeclaredSplit:
     """Counts, fingerprints, citation, licence and sources of a split.
 
     Raises:
-        UsageError: no such split; the message lists close matches.
+        UsageError: no such split; close matches are named.
         MissingPackage: a split of scenes or a published one that is not built here; the message gives the command.
         BadInput: the file of a split in the cache is damaged.
     """
@@ -483,15 +482,15 @@ def build(
 
     The name of a data set of scenes generates it and its three splits, see ``build_scenes``. A published set, such as
     ``xflickrco``, is read in the layout in which it was published, see ``docs/sets.md``; one in several languages
-    becomes one split per language; ``xflickrco:de`` builds one. Any other name declares a data set of
+    becomes a split a language, ``xflickrco:de``, of which that name builds one. Any other name declares a data set of
     one's own: every command then knows the images and captions of ``source``, in its order.
 
     Args:
-        name: the split (``coco-1k`` is a view of ``coco-5k`` and builds that), a data set of scenes such as
+        name: the split (``coco-1k`` builds ``coco-5k``, of which it is a view), a data set of scenes such as
             ``scenes-10k``, or a new name.
         source: captions as JSON lines, a table (.csv, .tsv), official COCO annotations or a Karpathy file, plain or
             gzip, or the files of a published set or their folder; the installed packages when None.
-        part: captions with this value (``val``) in the field ``split``, for custom data sets; by default
+        part: of a custom data set: the captions whose field ``split`` has this value (``val``); by default
             ``test`` of a Karpathy file, and all of others.
         captions_per_image: of a custom data set: the first so many captions of every image; all by default.
         replace: build it again; otherwise a split in the cache is left as it is.
@@ -573,7 +572,7 @@ def _verify_split(name: str) -> list[Check]:
 
 
 def _check_captions(rows: CaptionRows, name: str) -> Check:
-    """Whether the captions are the published ones if these are known; else whether each has words."""
+    """Whether the captions are those that were published, where these are known; else whether every one has words."""
     if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {install('text')}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
@@ -588,7 +587,7 @@ def _check_captions(rows: CaptionRows, name: str) -> Check:
 
 
 def caption_faults(name: str) -> list[str]:
-    """The problems that ``verify`` finds in the captions of a built split, or of every split of a set."""
+    """What ``verify`` finds wrong with the captions of a split, or of those of a set, that was built; one a split."""
     source = source_of(name)
     read = ((split, source.rows(source.declared(split), captions=True)) for split in source.splits(name))
     found = ((split, _check_captions(rows, split)) for split, rows in read)

@@ -141,16 +141,16 @@ def known_owners(file: Raw, captions: Path | None, judged: bool) -> Found | None
 
     Args:
         file: as read.
-        captions: a file of captions with caption and image ids, or None.
-        judged: judgements are given, so ids of texts are compared with ids of texts only.
+        captions: a file of captions with their ids and those of their images; None for none.
+        judged: judgements are given: the ids of texts are then compared with those of texts alone.
 
     Raises:
-        BadInput: entries that are not images, or text ids of unknown images.
+        BadInput: entries of a field that are no images, text ids that name unknown images.
     """
     if file.image_of_text is not None and not file.derived:
         return given_owners(file)
     ways: list[Callable[[], Found | None]] = [
-        lambda: _of_captions(file, captions), lambda: _of_known_split(file), lambda: _numbered_names(file, judged)
+        lambda: _of_captions(file, captions), lambda: _of_known(file), lambda: _numbered_names(file, judged)
     ]  # fmt: skip
     ways += [] if judged else [lambda: _of_equal_ids(file)]
     found = next(filter(None, (way() for way in ways)), None)
@@ -209,7 +209,7 @@ def _counted(file: Raw, given: Ids) -> Int | None:
 
 
 def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
-    """(text,) row of the image with each id, or None if some ids are unknown."""
+    """(text,) row of the image with each id, or None if some are no ids of images."""
     if file.image_ids is None:
         return None
     at, _ = match(given, file.image_ids)
@@ -248,7 +248,7 @@ def _of_captions(file: Raw, path: Path | None) -> Found | None:
 
 
 def known_splits(file: Raw, names: Iterable[str]) -> Iterator[TestSet]:
-    """The splits that have most ids of both sides of a file; none if text ids are row numbers."""
+    """The splits that have most ids of both sides of a file; none for texts whose ids count rows."""
     if file.image_ids is None or file.text_ids is None or counts_rows(file.text_ids):
         return
     for name in names:
@@ -331,7 +331,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
 
     Raises:
         BadInput: other numbers of rows, or ids, which do not tell the image of a text.
-        SidesSwapped: the counts fit with images and texts exchanged.
+        SidesSwapped: the numbers are those of images and texts exchanged.
     """
     times = captions_per_image or 5
     named = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
@@ -347,7 +347,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> Found:
     if named and captions_per_image is None:
         such = " and ".join(f"{side} ids such as '{format_id(first)}'" for side, first in named)
         raise BadInput(
-            f"the ids do not give the image of a text: no known split has {such}, and there is no image_of_text",
+            f"the ids do not give the image of a text: {such} belong to no known split, and there is no image_of_text",
             where=file.where,
             fix=f"{fix}, a file of captions with these ids ({spell('captions', 'FILE')}), or build their data set "
             "(`vsebench data list`)"

@@ -53,9 +53,9 @@ def label_distances(queries, columns, out):
         out: (block, gallery) float64, filled.
     """
     dim, n = columns.shape
-    total = np.empty(STRIP_COLUMNS)
-    for start in range(0, n, STRIP_COLUMNS):
-        width = min(STRIP_COLUMNS, n - start)
+    total = np.empty(STRIP)
+    for start in range(0, n, STRIP):
+        width = min(STRIP, n - start)
         for r in range(queries.shape[0]):
             total[:] = 0.0
             for k in range(dim):

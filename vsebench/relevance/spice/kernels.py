@@ -17,7 +17,7 @@ import numpy as np
 
 from ...numeric import compiled as nb
 
-NO_NODE = np.int64(-1)  # of one type, so that every function is compiled once
+NONE = np.int64(-1)  # of one type, so that every function is compiled once
 SLOTS, NODES, ATTRIBUTES, RELATIONS, TOKEN = range(5)  # indices in ``count``
 
 
@@ -67,7 +67,7 @@ def _merge_if_similar(w, token, head, word, follow, last, heads, count, syn_ptr,
 
 @nb.njit(nogil=True)
 def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark, seen):
-    """The node of a word: its own node, else the most similar one (the word is appended), else a new one."""
+    """The node of a word: that of this word only, else the most similar one (the word is appended), else a new one."""
     for k in range(count[NODES]):
         if _is_only(w, nodes[k], word, follow):
             return np.int64(nodes[k])
@@ -116,7 +116,7 @@ def _link(w, a, b, links, n, word, follow, last, heads, count, syn_ptr, syn, mar
             if _merge_if_similar(w, token, np.int64(links[k, 2]), word, follow, last, heads, count, syn_ptr, syn, mark):
                 return True
     links[n, 0], links[n, 1] = a, b
-    links[n, 2] = _add(w, NO_NODE, word, follow, last, heads, count)
+    links[n, 2] = _add(w, NONE, word, follow, last, heads, count)
     return False
 
 
@@ -153,7 +153,7 @@ def build_graphs(
                 if tuples[t, 2] < 0:
                     n = count[ATTRIBUTES]
                     if not _link(
-                        tuples[t, 1], one, NO_NODE, attributes, n, word, follow, last, heads, count, syn_ptr, syn, mark
+                        tuples[t, 1], one, NONE, attributes, n, word, follow, last, heads, count, syn_ptr, syn, mark
                     ):
                         count[ATTRIBUTES] += 1
                     continue
