@@ -23,7 +23,7 @@ from ..files.formats import FORMATS, Format, sniff
 from ..files.kinds import KINDS
 from ..files.members import arrays
 from ..files.pairs import EXCEPT, JUDGED, LISTS, ONLY, Kind, Pairs, place
-from ..files.raw import Raw
+from ..files.raw import Raw, format_id
 from ..files.read_pairs import read_pairs
 from ..files.records import records
 from ..files.regular import inside
