@@ -74,7 +74,7 @@ def read_captions() -> dict[int, dict[int, str]]:
     """The captions of val2014 by image and caption id, both ascending, from the installed package."""
     jar = stored.package_file(stored.CAPTIONS_PACKAGE, stored.JAR)
     if jar is None:
-        raise SystemExit(f"the captions are not installed: {install("text")}")
+        raise SystemExit(f"the captions are not installed: {install('text')}")
     with zipfile.ZipFile(jar) as archive:
         notes = json.loads(archive.read(stored.CAPTIONS_IN_JAR))["annotations"]
     found: dict[int, dict[int, str]] = {}

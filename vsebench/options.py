@@ -101,8 +101,8 @@ def check_alone(options: Any, given: Mapping[str, Any]) -> None:
         own = getattr(options, name)
         if of and own != field.default and not (given[of] == value if value else given[of]):
             named = spell(name, None if isinstance(own, str) else own)
-            what = f"{named} needs {spell(of, value or None)}"
-            raise UsageError(what, fix="add it, or leave this out")
+            needed = spell(of, value or None)
+            raise UsageError(f"{named} needs {needed}", fix=f"add {needed}, or leave out {spell(name)}")
 
 
 def check_word(name: str, value: str, allowed: Sequence[str]) -> None:

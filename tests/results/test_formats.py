@@ -197,6 +197,6 @@ def test_the_second_best_is_underlined(three: list[Report]) -> None:
         assert f"<b>{first}</b>" in result.to_html() and f"<u>{second}</u>" in result.to_html()
         for written in (result.to_latex(), result.to_markdown(), result.to_html()):
             assert third in written and f"{{{third}}}" not in written and f">{third}</u>" not in written
-            assert "Best in bold, second best underlined." in written
+            assert "Bold: best, underlined: second best." in written
     two = compare(three[:2], metrics="R@1", tests=False).to_markdown()
-    assert "<u>" not in two and "Best in bold." in two
+    assert "<u>" not in two and "Bold: best." in two

@@ -53,9 +53,9 @@ def compare(
     mean: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Test the differences between systems: paired permutation tests over images, for every metric they share.
+    """Test the differences between systems: paired permutation tests of the headline metrics that they share.
 
-    Name training runs of one system SYSTEM@SEED=FILE: the table has their mean, and tests permute runs.
+    Name training runs of one system SYSTEM@SEED=FILE: the table shows their mean, and the tests permute the runs.
 
     Args:
         reports, more: saved reports; NAME=FILE names a system. In Python also ``Report`` objects, one by one or as a
@@ -64,7 +64,7 @@ def compare(
             (docs/metrics.md). A list of names works too.
         baseline: test every system against this one; by default every pair is tested.
         correction: correction for multiple tests: holm, bh (Benjamini-Hochberg) or none.
-        alpha: significance level of the corrected p-values; of ``detectable`` before correction.
+        alpha: significance level of corrected p-values; ``detectable`` uses it uncorrected.
         permutations: number of random permutations; by default 10,000 to 100,000, as the number of tests and ``alpha``
             need.
         ci: confidence level of the intervals in percent; 0 for none.
@@ -110,7 +110,7 @@ def compare(
         usual = inspect.signature(compare).parameters
         of_tests = dict(baseline=baseline, correction=correction, alpha=alpha, permutations=permutations)
         if given := [name for name, value in of_tests.items() if value != usual[name].default]:
-            raise UsageError(f"{given[0]} needs tests", fix=f"leave out {given[0]}, or tests=False")
+            raise UsageError(f"{given[0]} has no effect with tests=False", fix=f"leave out {given[0]}, or tests=False")
         return in_one_table(systems, metrics, intervals=intervals, force=force, mean=mean, level=rules.level)
     return tested(
         systems, metrics, rules, baseline=baseline, intervals=intervals, force=force, mean=mean, threads=threads,
@@ -290,14 +290,14 @@ def _headings(of: _Tested) -> list[str]:
 def _significant(of: _Tested) -> str:
     """What a mark of significance stands on."""
     rules, tests = of.rules, [one for one in of.found if one.p is not None]
-    said = f"{CORRECTED[rules.correction]} p ≤ {rules.alpha:g} of "
+    said = f"p ≤ {rules.alpha:g} ({CORRECTED[rules.correction]}, "
     how = f"{rules.permutations:,} permutations, seed {rules.seed}"
     if not of.every.by_runs:
-        return f"{said}{count_of(len(tests), 'two-sided paired permutation test')} over {of.units}; {how}"
+        return f"{said}{count_of(len(tests), 'two-sided paired permutation test')} over {of.units}, {how})"
     smallest = min((one.smallest for one in tests), default=1.0)
-    how = "" if all(one.facts["exact"] for one in tests) else f"; {how}"
+    how = "" if all(one.facts["exact"] for one in tests) else f", {how}"
     counted = count_of(len(tests), "two-sided permutation test")
-    return f"{said}{counted} over runs, whose smallest possible p is {smallest:.2g}{how}"
+    return f"{said}{counted} over runs, smallest possible p {smallest:.2g}{how})"
 
 
 def _values_legend(of: _Tested, further: Collection[str]) -> str:
@@ -316,7 +316,7 @@ def _values_legend(of: _Tested, further: Collection[str]) -> str:
 def _tests(of: _Tested) -> Iterator[Table]:
     """One table of tests for every pair of systems; of two systems with their values."""
     rules, runs = of.rules, of.every.by_runs
-    both, bold = len(of.names) == 2, f"significant differences ({_significant(of)})" * of.any_test
+    both, bold = len(of.names) == 2, f"significant, {_significant(of)}" * of.any_test
     notes: tuple[str, ...] = (_tests_legend(of, both),)
     for first, second in dict.fromkeys((one.first, one.second) for one in of.found):
         tests = [one for one in of.found if (one.first, one.second) == (first, second)]
@@ -347,8 +347,7 @@ def _tests_legend(of: _Tested, both: bool) -> str:
     ends = f" with {rules.level:g} % {how}" * any(one.interval is not None for one in of.found)
     said += f"Difference: {'second minus first' if of.baseline is None else 'system minus baseline'}{ends}."
     if not of.every.by_runs and of.any_test:
-        said += " Detectable: the smallest true difference that the test finds with 80 % power"
-        said += ", before correction." if rules.correction != "none" else "."
+        said += " Detectable: the smallest true difference that a single test finds with 80 % power."
     return said + f" {UNDEFINED}: not tested." * any(one.p is None for one in of.found)
 
 

@@ -290,7 +290,7 @@ def unreachable(smallest: Sequence[float], rules: Rules, limit: str, more: str) 
     if alone <= rules.alpha:
         return []
     if bound > 1 / (1 + rules.permutations):  # every permutation is counted
-        why, fix = f"{limit}, so no p-value is below {bound:.3g}", more
+        why, fix = f"{limit}, so p is at least {bound:.3g}", more
     else:
         why = f"the smallest p-value of {rules.permutations:,} permutations is {bound:.3g}"
         fix = f"{spell('permutations', _needed(m, rules))} or more"

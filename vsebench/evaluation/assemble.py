@@ -154,8 +154,8 @@ def reads_gains(result: Measurement) -> bool:
 def queries_alone(names: Iterable[str], what: str = "intervals", units: str = "images") -> str:
     """The note that ``what`` of some metrics leave out the influence of the images as candidates."""
     return (
-        f"{what} of {some_names(names)} account for the choice of queries only and may be too optimistic: other test "
-        f"{'items' if units == 'queries' else units} would also change the candidates"
+        f"{what} of {some_names(names)} account for the choice of queries only: other test "
+        f"{'items' if units == 'queries' else units} would also change the candidates, so they may be too optimistic"
     )
 
 
@@ -400,7 +400,7 @@ def ties(
         text += " (collapsed scores)" * collapsed
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
         matter |= any(shares[v] > TIES_MATTER["rank"] for v in unknown)
-        rule = "and keep the order of the list; in another order" if listed else f"; by tie rule ({spell('ties')})"
+        rule = "and keep the order of the list; in another order" if listed else f"; depending on {spell('ties')}"
         changed = [f"{words} may change" if v in unknown else words for v, words in ranges.items()]
         (warn if matter else note)(f"{text}{' ' * listed}{rule} {', '.join(changed)}")
 

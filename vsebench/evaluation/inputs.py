@@ -491,7 +491,7 @@ def _like(pairs: Pairs, runs: Sequence[Pairs], of_queries: bool) -> Pairs:
         raise BadInput(what, where=pairs.where, fix="swap the columns of the judgements, or of the run")
     if not found[direction]:
         first = f"first: {pairs.queries[0]} in the judgements, {runs[0].queries[0]} in the run"
-        what = f"has no query and no item of the run ({first})"
+        what = f"shares no query and no item with the run ({first})"
         ids = f"ids of the rows: {spell('query_ids', 'FILE')} and {spell('corpus_ids', 'FILE')}"
         fix = f"give the {ids if runs[0].format == 'rows' else 'judgements of this run, with the same ids'}"
         raise BadInput(what, where=pairs.where, fix=fix)

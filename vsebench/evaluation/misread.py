@@ -504,9 +504,9 @@ def of_others(data: Input) -> str:
     if not far and of_mean(as_read - 0.5)[0] < CHANCE_P_VALUE:
         return ""
     return (
-        f"captions of '{split.name}' with similar wording do not find each other's images: the mean relative rank "
-        f"is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on COCO 5K). The "
-        "rows belong to other images, or both sides are in another order"
+        f"captions of '{split.name}' with similar wording rank each other's images at "
+        f"{fixed(float(as_read.mean()), 2)} on average (0 is best, 0.50 is chance): the rows are probably in another "
+        "order, or belong to other images"
     )
 
 

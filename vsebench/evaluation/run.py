@@ -115,12 +115,13 @@ def evaluate(
         texts: text vectors, if FILE holds images only. (caption, dim) floats or a file.
         scores: score matrix, one row per image; i2t=FILE for one direction. In Python also an array (image, caption),
             or ``{"i2t": ..., "t2i": ...}`` for one of each direction.
-        run: ranked lists, TREC or JSON; i2t=FILE for one direction, rank:FILE to read the rank column. In Python also
+        run: ranked lists, TREC, JSON or .npz (FAISS); i2t=FILE for one direction, rank:FILE to read the rank column. In
+            Python also
             ``{"i2t": FILE, "t2i": FILE}``, where lists in memory may stand for a file: ``{query id: item ids, best
             first}``, or ``{query id: {item id: score}}``; or such lists alone. Scores order the items; equal ones are
             in the order of the gallery (in trec_eval: of descending ids). ``rank:FILE`` or ``rank:i2t`` takes the order
             of the rank column.
-        split: test set: coco-5k, coco-1k, f30k, custom, or the FOLDER of a BEIR or MTEB set; the ids decide by default.
+        split: test set: coco-5k, coco-1k, f30k, custom, or the FOLDER of a BEIR or MTEB set; by default found by ids.
             In Python also a ``TestSet``. Arrays are a custom split of ``captions_per_image`` texts an image, in order.
             A folder of BEIR, MTEB or ViDoRe with queries, a corpus and judgements is ``FOLDER``, ``FOLDER:SUBSET`` or
             ``FOLDER:SPLIT``.
@@ -136,8 +137,8 @@ def evaluate(
         image_id_of_text: (text,) the id of the image of every text, if neither a declared split nor the ids give it;
             without ``image_ids`` the row of the image, from 0.
         captions_per_image: texts per image, in order, for files without ids; 5 by default.
-        only: evaluate some items only: lang=de by a column of ``captions``, or FILE:COLUMN=VALUE. The values are
-            separated by commas: ``FILE:COLUMN=VALUE[,VALUE...]``.
+        only: evaluate items with this value only: lang=de for a column of ``captions``, or FILE:COLUMN=VALUE. The
+            values are separated by commas: ``FILE:COLUMN=VALUE[,VALUE...]``.
         trust: evaluate even if the input looks wrong (recall at chance, misordered rows). It is a warning then.
 
     Args, what is measured:
@@ -150,7 +151,7 @@ def evaluate(
         exclude: items that may not be returned: FILE, i2t=FILE, or self for the item with the query's id.
         fuse: another system to fuse: scores are added, runs are fused by reciprocal rank. Files of embeddings or of
             score matrices, or arrays of scores. Runs are fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
-        weights: weights for ``fuse``, one per system, FILE first; all 1 by default.
+        weights: weights for ``fuse``: of FILE, then of each fused system; all 1 by default.
         normalise: hubness correction: csls:k=10, dsl:beta=100, qb:beta=20, or qb:BANK.npz:beta=20 with a query bank.
             The offsets come from the test queries (transductive) or from the file. See ``docs/scores.md``.
         rerank: second-stage scores for the top of each ranking: i2t=FILE, t2i=FILE. In Python a mapping from ``i2t``,

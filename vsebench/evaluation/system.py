@@ -42,7 +42,7 @@ from ..types import BOTH, DIRECTIONS, NO_INDICES, Direction, Embeddings, Ids, In
 from . import candidates, indexed, inputs, second_stage, top_scored
 from .inputs import Input
 from .misread import CHANCE_P_VALUE, positives_by_image, sampled_queries
-from .request import PART_GRAMMAR, SELF_ID, Given, Request
+from .request import SELF_ID, Given, Request
 
 # Scores, lists and options that a step cannot be combined with.
 REFUSED_INPUTS = {
@@ -332,8 +332,8 @@ def only(data: Input, request: Request) -> Input:
     text, named, column, wanted = request.part
     path = named or request.captions_file
     if path is None:
-        fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
-        raise UsageError(f"{spell('only', text)} has no file", fix=fix)
+        fix = f"give {spell('captions', 'FILE')} with a column '{column}', or {spell('only', f'FILE:{text}')}"
+        raise UsageError(f"{spell('only', text)} needs a file", fix=fix)
     split = data.split
     kind = "captions" if path == request.captions_file else "columns"
     name, side, values = of_items(path, column, split, kind)

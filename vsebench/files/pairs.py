@@ -278,7 +278,7 @@ def _refuse_mostly_unknown(ids: Ids, at: Int, known: Ids | None, side: Side, spl
             and ids.dtype.kind == "U"
             and numbered(ids[at < 0], MBEIR_BASES[1]).dtype.kind == "i"
         ):
-            what += ", also not as the numbers that M-BEIR saves" * (not side.numbered)
+            what += ", even when read as the numbers of M-BEIR" * (not side.numbered)
         fix = f"use ids such as {side.ids[0]}, or give the right {spell('split')}"
         if side.numbered and side.name in QUERIES:
             fix = f"save the ids with the vectors, or give {_id_options(QUERIES)}: without them ids are rows, from 0"

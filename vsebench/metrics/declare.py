@@ -514,7 +514,7 @@ def _depth(text: str, family: Family, tail: str | None) -> int:
         return int(tail)
     if re.fullmatch(r"[0-9]{19,}", tail):
         raise UsageError(f"k of '{text}' is larger than any gallery", fix=f"give a smaller k, as in {usual}")
-    small = f", and the least k of {family.stem} is {least}" if _is_count(tail) else ""
+    small = f", but {family.stem} needs k ≥ {least}" if _is_count(tail) else ""
     raise UsageError(f"k of '{text}' is '{tail}'{small}", fix=f"give an integer of at least {least}, as in {usual}")
 
 

@@ -190,17 +190,17 @@ class Table:
         found.__dict__["cells"] = tuple(tuple(row[i] for i in columns) for row in self.cells)
         return found
 
-    def sentences(self, bold: str = "in bold", underlined: str = "underlined") -> tuple[str, ...]:
-        """The notes, and one on the marks: ``Best in bold, second best underlined.``
+    def sentences(self, bold: str = "Bold", underlined: str = "underlined") -> tuple[str, ...]:
+        """The notes, and one on the marks: ``Bold: best, underlined: second best.``
 
         Args:
             bold, underlined: how a format marks the best and the second.
         """
         most = max(map(len, self._compared), default=0)
-        marks = {"best": bold} if most > 1 else {self.bold: bold} if self.bold and not self.best else {}
-        marks |= {"second best": underlined} if most >= RANKED else {}
-        words = ", ".join(f"{what} {how}" for what, how in marks.items())
-        return (*self.notes, *([f"{words[0].upper()}{words[1:]}."] if words else []))
+        marks = {bold: "best"} if most > 1 else {bold: self.bold} if self.bold and not self.best else {}
+        marks |= {underlined: "second best"} if most >= RANKED else {}
+        words = ", ".join(f"{mark}: {meaning}" for mark, meaning in marks.items())
+        return (*self.notes, *([f"{words}."] if words else []))
 
     @property
     def _visible(self) -> list[tuple[Entry, ...]]:

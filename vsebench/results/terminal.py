@@ -54,7 +54,7 @@ def show(tables: Sequence[Table], console: Console) -> None:
             console.print(drawn)
             if part.spans:
                 console.print()
-        notes = table.sentences(f"with {_sign(table)}", f"with {SECOND}")
+        notes = table.sentences(_sign(table), SECOND)
         for note in notes:
             console.print(Text(note), style="dim")
         if table.literal:

@@ -341,7 +341,7 @@ def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) 
         named = f" (first: image row {first}{name})"
     scope = f"of the {n_image:,} images"
     return (
-        f"{count_of(len(without), f'{scope} has', f'{scope} have')} no text{named}: they are candidates in "
+        f"{count_of(len(without), f'{scope} has', f'{scope} have')} no text{named}: candidates in "
         "text-to-image, but not queries in image-to-text"
     )
 
