@@ -196,7 +196,7 @@ def test_tables_and_comparisons_say_that_scores_are_corrected(world: dict[str, A
     compared = vb.compare(plain, changed, permutations=100)
     joint = vb.compare(plain, changed, tests=False)
     for result in (compared, joint):
-        assert "scores are corrected in different ways: B csls,k=4,transductive, A none" in result.warnings
+        assert "the score corrections differ: B csls,k=4,transductive, A none" in result.warnings
     assert "Skewness@10" not in set(compared.to_frame().metric)
     assert "B (csls, transductive)" in str(joint)
     assert "custom · csls, transductive" in str(vb.compare(changed, changed, tests=False))
