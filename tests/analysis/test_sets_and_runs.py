@@ -137,7 +137,7 @@ def test_runs_of_a_system_are_a_row_with_their_deviation_and_tests_over_runs():
             welch = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
             assert (test.low, test.high) == pytest.approx(tuple(welch))
     legend = found.tables[0].notes[0]
-    assert "smallest possible p is 0.029" in legend and "runs (ours 4, theirs 4, one 1)" in legend
+    assert "smallest possible p 0.029" in legend and "runs (ours 4, theirs 4, one 1)" in legend
     assert "training" in found.notes[0] and len(shown.reports) == 9
     again = vb.compare(dict(shown.reports), metrics="R@1,MeanR", tests=False)
     assert again.records() == shown.records()

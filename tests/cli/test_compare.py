@@ -330,7 +330,7 @@ def test_legends_say_what_stands_in_the_table(tmp_path: Path) -> None:
     files = reports.files(tmp_path, a=0.1, b=0.5)
     text = " ".join(str(compared(files, metrics="R@1,MedR", ci=99, intervals=True)).split())
     assert "In brackets: 95 % BCa bootstrap interval over images" in text and "with 99 % bootstrap" in text
-    assert "before correction" in text and "— exact" not in text
+    assert "80 % power" in text and "— exact" not in text
     every: list[dict[str, Any]] = [{}, {"tests": False}]
     for more in every:
         other = reports.report(0.3, ci=90)

@@ -451,8 +451,10 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(r"^leave out \[m=1\]$", lambda: vb.parse("gt:MedR[m=1]"), (lambda: vb.parse("gt:MedR"), None)),
     By(r"^use similarity='dot', or save it again$", "test_a_vector_of_length_zero"),
+    By(r"^add engine='dask', or leave out ", "test_a_run_that_ends_early_and_is_continued"),
+    By(r"^add --save-run, or leave out --depth$", "test_without_any_value_there_is_an_error_and_no_file"),
     Followed(
-        r"^give captions=FILE with that column, or write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
+        r"^give captions=FILE with a column 'lang', or only='FILE:lang=de'$",
         ev(only="lang=de", captions_per_image=5),
         (LANGUAGES, ev(only="lang=de", captions="c.csv", **OWNED), HALF),
     ),
