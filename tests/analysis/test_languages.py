@@ -95,7 +95,7 @@ def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files
         p = float((np.abs(signs @ changes) >= abs(changes.sum()) - 1e-12).mean())
         assert test.difference == pytest.approx(changes.sum()) and test.p == pytest.approx(p, abs=0.08)
         assert test.differing == (np.abs(changes) > 0).sum()
-    assert "shared ones in all sets at once" in tested.tables[1].notes[0]
+    assert "shared ones together" in tested.tables[1].notes[0]
 
 
 def test_the_table_names_the_set_and_no_language_is_the_best(

@@ -21,7 +21,7 @@ ROWS = "".join(
 
 @cache
 def stored(name: str) -> str:
-    """A report: ``a``, ``b``, ``c`` were measured alike, ``ties`` by another rule of ties, ``part`` on other images."""
+    """A report: ``a``, ``b``, ``c`` have the same settings, ``ties`` has another tie rule, ``part`` on other images."""
     noise = {"a": 0.3, "b": 1.0, "c": 2.0, "ties": 0.3, "part": 0.3}[name]
     more: dict[str, Any] = {"ties": {"ties": "optimistic"}, "part": {"world": reports.split(20)}}.get(name, {})
     return str(reports.report(noise, metrics="R@1,R@5,MRR", **more).to_json(True))

@@ -437,7 +437,7 @@ def _sets_legend(of: _Tested) -> str:
     elif rules.level:
         fold = of.every.units[0].fold
         together = len(sets) > 1 and fold is not None and bool(fold[-1] + 1 < len(sets))
-        shared_by = ", shared ones in all sets at once" * together
+        shared_by = ", shared ones together" * together
         said += f"In brackets: {rules.level:g} % bootstrap interval of the mean, {of.units} drawn within each set"
         said += f"{shared_by} ({rules.resamples:,} resamples, seed {rules.seed}). "
     if not of.every.by_runs and of.intervals and of.how:

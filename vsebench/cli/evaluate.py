@@ -94,7 +94,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 
 
 def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Result:
-    """The report of one system, or the table of several; raises UsageError when they were not measured alike."""
+    """The report of one system, or the table of several; raises UsageError if they were evaluated differently."""
     from ..analysis.one_table import in_one_table
     from ..analysis.systems import NotComparable, load_systems
 

@@ -240,7 +240,7 @@ def metric(
 
     A function of ``ranks``, its own options (and ``k`` if the template has one) returns values (judged,). A function of
     ``occurrences``, (gallery,) int64, returns the value. A function of
-    fields of ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN if the
+    fields of ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks, NaN if the
     metric is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
     queries and candidates.
 

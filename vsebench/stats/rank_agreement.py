@@ -13,7 +13,7 @@ import numpy as np
 from ..types import Float, Int
 from .bootstrap import percentile
 
-_BLOCK_VALUES = 1 << 19  # float64 values of a block; about ten arrays of this size exist at once
+_BLOCK_VALUES = 1 << 19  # float64 values of a block; about ten arrays of this size exist together
 _BUFFER_VALUES = 1 << 12
 
 
